@@ -1,0 +1,54 @@
+"""What a selector decides: the pieces to show, in order, and what they cost."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from contextrender.history import Entry, History, Piece, Shown
+
+RESTORED_NOTE = "restored"
+"""A piece with this note is a complete earlier result, shown again at the tail as a user message."""
+NOTE_TOKENS = 18
+"""Tokens charged for the heading of a restored result."""
+
+
+def restored_text(tool: str, content: str) -> str:
+    """A restored result as the model reads it."""
+    return f"[An earlier result of {tool[:64] or 'a tool'}, shown again complete]\n{content}"
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """A rendered input: system messages, history, notes and the current user message, in order.
+
+    `tokens` counts what the budget counts; `over_budget` says that even the smallest legal history passed it;
+    `reason` is one of `whole`, `selected`, `append`, `checkpoint`, `smallest`.
+    """
+
+    shown: list[Shown]
+    tokens: int
+    over_budget: bool
+    reason: str
+    terms: dict[str, Sequence[float]] = field(default_factory=dict)
+    """Trace: by signal, its weighted contribution to each result's score, in result order."""
+    scores: Sequence[float] = ()
+
+
+def show(entry: Entry, calls: Sequence[int], prose: bool = True) -> Shown:
+    """An assistant entry with only some calls, and with its text or not."""
+    tokens = 4 + (entry.tokens - 4 if prose else 0) + sum(entry.calls[index].tokens for index in calls)
+    return Shown(Piece(entry.position, tuple(calls), prose), tokens)
+
+
+def show_restored(entry: Entry) -> Shown:
+    """A result's complete text as a note at the tail."""
+    return Shown(Piece(entry.position, note=RESTORED_NOTE), entry.tokens + NOTE_TOKENS)
+
+
+def counted_tokens(history: History, shown: Sequence[Shown]) -> int:
+    """Tokens of the pieces that stand under the budget: all but system messages and the current user message."""
+    current = history.current_user
+    return sum(
+        tokens
+        for piece, tokens in shown
+        if not history.entries[piece.position].outside and (current is None or piece.position != current.position)
+    )

@@ -1,0 +1,72 @@
+"""Policies: which signals with which weights, what unit is selected, and when (design §8).
+
+Every named policy and ablation is a configuration of one renderer.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from contextrender.errors import InputError
+
+Unit = Literal["result", "step"]
+Schedule = Literal["every_call", "cache_aware"]
+
+
+@dataclass(frozen=True)
+class Policy:
+    """A configuration of the renderer.
+
+    weights: signal name -> weight; empty with unit `step` means the learned model of the default policy.
+    unit: `result` keeps all user and assistant text and selects results (App. A.4); `step` may drop old text too.
+    schedule: `every_call` selects afresh at each call (Algorithm 1); `cache_aware` appends and selects at checkpoints.
+    similarity_penalty: the 0.5 of Eq. 7; decay: λ; saturation: γ (App. A.3).
+    everything: pass the full history whatever the budget.
+    """
+
+    name: str = "custom"
+    weights: Mapping[str, float] = field(default_factory=dict)
+    unit: Unit = "result"
+    schedule: Schedule = "every_call"
+    similarity_penalty: float = 0.5
+    decay: float = 0.3
+    saturation: float = 0.2
+    everything: bool = False
+
+    def __post_init__(self) -> None:
+        if self.unit not in ("result", "step"):
+            raise InputError(f"unknown unit {self.unit!r}", "policy.unit", "result, step")
+        if self.schedule not in ("every_call", "cache_aware"):
+            raise InputError(f"unknown schedule {self.schedule!r}", "policy.schedule", "every_call, cache_aware")
+        if self.unit == "result" and self.schedule == "cache_aware":
+            raise InputError("the cache-aware schedule selects whole steps", "policy.unit", "step")
+        if self.unit == "result" and not self.weights and not self.everything:
+            raise InputError("no signal has a weight", "policy.weights", "at least one signal")
+
+
+_PAPER = Policy("paper", {"recency": 1.0, "reuse": 1.0, "relevance": 1.0})
+_DEFAULT = Policy("default", unit="step", schedule="cache_aware")
+
+POLICIES: dict[str, Policy] = {
+    policy.name: policy
+    for policy in (
+        Policy("full", everything=True),
+        Policy("prune", {"newest": 1.0}, similarity_penalty=0.0),
+        _PAPER,
+        replace(_PAPER, name="rec", weights={"recency": 1.0}),
+        replace(_PAPER, name="rel", weights={"relevance": 1.0}),
+        replace(_PAPER, name="rec+rel", weights={"recency": 1.0, "relevance": 1.0}),
+        _DEFAULT,
+        replace(_DEFAULT, name="default@every_call", schedule="every_call"),
+        Policy("idle", {"idle": 1.0, "reuse": 1.0, "relevance": 1.0}, unit="step"),
+        Policy("clairvoyant", {"given": 1.0, "idle": 0.001}, unit="step"),
+    )
+}
+"""The policies by name; rec, rel and rec+rel are the ablations of Table 3."""
+
+
+def policy_by_name(name: str) -> Policy:
+    """The named policy. Raises InputError listing the names."""
+    if name not in POLICIES:
+        raise InputError(f"unknown policy {name!r}", "policy", ", ".join(POLICIES))
+    return POLICIES[name]

@@ -1,0 +1,288 @@
+"""When to select: append while that is cheaper, rewrite from a cut on when that pays (design §8).
+
+Providers charge less for a prompt that begins like the previous one. Each render therefore weighs its options in one
+currency, the price of tokens: appending what is new to the previous input, perhaps with omitted results shown again at
+the tail; or a checkpoint, which keeps the input up to a cut byte for byte and chooses what follows afresh.
+"""
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from contextrender.history import History, Shown
+from contextrender.layout import NOTE_TOKENS, Layout, counted_tokens, show_restored
+from contextrender.names import Array
+from contextrender.steps import (
+    calls_of,
+    droppable_users,
+    in_order,
+    latest_step,
+    outside_positions,
+    recent_assistants,
+    smallest,
+    units_of,
+)
+from contextrender.tokens import ITEM_OVERHEAD
+
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Constants:
+    """The schedule's prices, per token, and limits."""
+
+    reuse_value: float = 2100.0
+    """Input tokens that one foreseen use of a result is worth."""
+    price_in: float = 2.0
+    price_cached: float = 0.5
+    per_turn: float = 0.7
+    """Further calls to expect per call made (as long again as so far, discounted)."""
+    calls_min: float = 4
+    calls_max: float = 12
+    recent: int = 2
+    """Assistant messages whose prose stays with a kept call."""
+    low_water: float = 0.97
+    """A checkpoint fills this part of the limit."""
+    rewrite_margin: float = 1500.0
+    """Input tokens that a checkpoint must gain."""
+    max_cuts: int = 10
+    restore_max: float = 0.5
+    """A restored result may take this part of the budget."""
+
+
+BUDGETED = Constants()
+"""For a budget that is a wall."""
+AUTO = Constants(reuse_value=1500.0, rewrite_margin=500.0)
+"""For `budget="auto"`, where only the model's window is a wall."""
+
+
+class Option(NamedTuple):
+    """One way to render: its value, its pieces, and how many of the previous pieces it begins with."""
+
+    value: float
+    shown: list[Shown]
+    common: int
+
+
+class _Choice:
+    """One render's decision: what all options share."""
+
+    def __init__(
+        self, history: History, budget: int, limit: int, p: Array, prev: list[Shown], seen: int, constants: Constants
+    ) -> None:
+        self.history, self.budget, self.limit, self.prev, self.constants = history, budget, limit, prev, constants
+        entries, c = history.entries, constants
+        calls = min(max(c.calls_min, c.per_turn * history.turn), c.calls_max)
+        self.later = c.price_cached * calls
+        """Price of a token that stays: read from the cache at each expected call."""
+        self.keep = c.price_in + self.later
+        """Price of a token that is newly sent, then stays."""
+        self.worth = c.reuse_value * c.price_in * calls * p
+        self.units = units_of(history)
+        self.note_tokens = self.units.tokens + NOTE_TOKENS
+        self.restorable: Mask = self.note_tokens <= c.restore_max * budget
+        self.places = np.array([entry.position for entry in history.results], dtype=np.int64)
+        self.latest, self.pinned = latest_step(history)
+        if self.latest is not None and any(call.result is None for call in self.latest.calls):
+            self.restorable = np.zeros_like(self.restorable)  # nothing may stand between a call and its result
+        self.recent = recent_assistants(history, c.recent)
+        near = np.isin(self.units.step, [entry.position for entry in self.recent])
+        self.step_cost = (
+            self.units.tokens + self.units.call_tokens + ITEM_OVERHEAD + np.where(near, self.units.prose_tokens, 0)
+        )
+        current = history.current_user
+        self.current = current.position if current else -1
+        self.outside = outside_positions(history)
+        self.user_places = [user.position for user in history.users]
+        self.user_sums = [0, *accumulate(0 if user is current else user.tokens for user in history.users)]
+        # What stands in the first q pieces of the previous input.
+        self.numbers = [entries[piece.position].number for piece, _ in prev]
+        self.totals = [0, *accumulate(tokens for _, tokens in prev)]
+        uncounted = {*self.outside, self.current}
+        self.counted = [0, *accumulate(0 if piece.position in uncounted else tokens for piece, tokens in prev)]
+        self.after = [0, *accumulate((0 if piece.note else piece.position + 1 for piece, _ in prev), max)]
+        self._match_new(seen)
+
+    def _match_new(self, seen: int) -> None:
+        """What is new, and which results must be shown wherever their call is."""
+        entries = self.history.entries
+        calls = {(piece.position, index): at for at, (piece, _) in enumerate(self.prev) for index in piece.calls}
+        self.new: list[Shown] = []
+        self.pairs: list[tuple[int, int, int]] = []
+        """(index of the call's piece, index of the result's piece, result's number), where a cut can part them."""
+        for at, (piece, _) in enumerate(self.prev):
+            call = entries[piece.position].call
+            start = calls.get((call.position, call.index)) if call and not piece.note else None
+            if start is not None and any(self._is_cut(i) for i in range(start + 1, at)):
+                self.pairs.append((start, at, self.numbers[at]))
+        for entry in entries[seen:]:
+            if entry.call is not None and entry.call.position < seen:
+                start = calls.get((entry.call.position, entry.call.index))
+                if start is None:
+                    continue  # its call was left out: it can only come back as a note
+                self.pairs.append((start, len(self.prev), entry.number))
+            self.new.append(entry.whole())
+
+    def _is_cut(self, at: int) -> bool:
+        piece = self.prev[at].key
+        return bool(piece.note) or self.history.entries[piece.position].role == "assistant"
+
+    def count(self, shown: Sequence[Shown]) -> int:
+        """Tokens under the budget."""
+        return counted_tokens(self.history, shown)
+
+    def shown_results(self, numbers: Sequence[int]) -> Mask:
+        """Which results are among these numbers (-1: not a result)."""
+        mask = np.zeros(len(self.worth), dtype=np.bool_)
+        mask[[number for number in numbers if number >= 0]] = True
+        return mask
+
+    def value(self, visible: Mask, cached: int, total: int) -> float:
+        """What the visible results are worth, less the price of the input now and at the expected calls."""
+        c = self.constants
+        return (
+            float(self.worth[visible].sum())
+            - c.price_cached * cached
+            - c.price_in * (total - cached)
+            - (self.later * total)
+        )
+
+    def with_notes(self, shown: list[Shown], numbers: Sequence[int]) -> list[Shown]:
+        """Restored results behind everything but a current user message."""
+        notes = [show_restored(self.history.results[number]) for number in numbers]
+        if notes and shown and shown[-1].key.position == self.current:
+            return [*shown[:-1], *notes, shown[-1]]
+        return shown + notes
+
+    def take(self, candidates: Mask, costs: Array, used: float, cap: float) -> list[int]:
+        """Greedily, the candidates worth their cost, best gain per token first, that fit between `used` and `cap`."""
+        gain = self.worth - self.keep * costs
+        numbers = np.flatnonzero(candidates & (gain > 0) & (costs <= cap - used))
+        numbers = numbers[np.argsort(-gain[numbers] / costs[numbers], kind="stable")]
+        taken: list[int] = []
+        for number, cost in zip(numbers.tolist(), costs[numbers].tolist(), strict=True):
+            if used + cost <= cap:
+                used += cost
+                taken.append(number)
+        return taken
+
+    def append(self) -> Option | None:
+        """The previous input, what is new, and restored results that are worth it; None when it does not fit."""
+        used = self.counted[-1] + self.count(self.new)
+        if used > self.limit:
+            return None
+        visible = self.shown_results(
+            [*self.numbers, *(self.history.entries[key.position].number for key, _ in self.new)]
+        )
+        notes = self.take(self.restorable & ~visible, self.note_tokens.astype(np.float64), used, self.limit)
+        visible[notes] = True
+        shown = self.prev + self.with_notes(self.new, notes)
+        total = self.totals[-1] + sum(tokens for _, tokens in shown[len(self.prev) :])
+        return Option(self.value(visible, self.totals[-1], total), shown, len(self.prev))
+
+    def cuts(self, at_end: bool) -> list[int]:
+        """Where a checkpoint may begin: messages and notes behind the first user, the recent ones more densely."""
+        prev, entries = self.prev, self.history.entries
+        first = next((i for i, (piece, _) in enumerate(prev) if entries[piece.position].role == "user"), -1)
+        found = [at for at in range(first + 1, len(prev)) if self._is_cut(at)]
+        if at_end:
+            found.append(len(prev))
+        most = self.constants.max_cuts
+        if len(found) > most:
+            late = most // 2
+            early = found[:-late]
+            found = early[:: max(1, -(-len(early) // (most - late)))] + found[-late:]
+        return found
+
+    def checkpoint(self, cut: int, may_drop_users: bool) -> Option | None:
+        """The previous input up to `cut`, then what is pinned and what is worth its price; None if that is too much."""
+        history, c, limit = self.history, self.constants, self.limit
+        start = self.after[cut]
+        shown = self.shown_results(self.numbers[:cut])
+        forced = {number for call, at, number in self.pairs if call < cut <= at}
+        latest = self.latest if self.latest and self.latest.position >= start else None
+        fixed = sorted(forced.union(number for number in self.pinned if not shown[number]))
+        first_user = bisect_left(self.user_places, start)
+        must = self.counted[cut] + self.user_sums[-1] - self.user_sums[first_user]
+        must += (latest.full_tokens if latest else 0) + sum(history.results[number].tokens for number in fixed)
+        gone: set[int] = set()
+        if must > limit:
+            if not may_drop_users:
+                return None
+            dropped = droppable_users(history, must - limit, start)
+            gone = {user.position for user in dropped}
+            must -= sum(user.tokens for user in dropped)
+            if must > limit:
+                return None
+        cap = c.low_water * limit
+        talk = [entry for entry in self.recent if entry.position >= start and not entry.calls and entry.text]
+        if must + sum(entry.tokens for entry in talk) > cap:
+            talk = []
+        must += sum(entry.tokens for entry in talk)
+        here = np.where(self.units.step >= 0, self.units.step, self.places) >= start
+        costs = np.where(here, self.step_cost, self.note_tokens).astype(np.float64)
+        candidates = ~shown & (here | self.restorable)
+        candidates[fixed] = False
+        chosen = self.take(candidates, costs, must, limit if must > cap else cap)
+        kept = [number for number in chosen if here[number]]
+        prose = {entry.position for entry in talk}
+        calls = calls_of(history, kept)
+        prose.update(entry.position for entry in self.recent if entry.position in calls)
+        whole = [position for position in self.outside if position >= start]
+        whole += [position for position in self.user_places[first_user:] if position not in gone]
+        whole += [history.results[number].position for number in (*fixed, *kept)]
+        whole += [latest.position] if latest else []
+        rest = self.with_notes(
+            in_order(history, whole, calls, prose), sorted(number for number in chosen if not here[number])
+        )
+        pieces = self.prev[:cut] + rest
+        if self.count(pieces) > limit:
+            return None
+        common = cut
+        for old, mine in zip(self.prev[cut:], rest, strict=False):
+            if old != mine:
+                break
+            common += 1
+        visible = shown
+        visible[[*fixed, *chosen]] = True
+        total = self.totals[cut] + sum(tokens for _, tokens in rest)
+        value = self.value(visible, self.totals[common], total) - c.rewrite_margin * c.price_in
+        return Option(value, pieces, common)
+
+
+def append_or_checkpoint(
+    history: History,
+    budget: int,
+    p: Array,
+    last: Layout | None,
+    seen: int,
+    constants: Constants = BUDGETED,
+    window: int | None = None,
+) -> Layout:
+    """The cheapest legal input that fits: `last` with what is new, or a checkpoint.
+
+    p: by result, its usefulness; last: the previous layout of this branch, None at the first; seen: how many entries
+    it had to choose from; window: the model's window, the only wall where `budget` just says when managing may begin.
+    While nothing is new, a previous layout that fits is repeated, so that a retry sends the same bytes.
+    """
+    limit = budget if window is None else window
+    if history.budgeted_tokens() <= budget and (last is None or last.reason == "whole"):
+        return Layout(history.whole(), history.budgeted_tokens(), False, "whole")
+    if last is not None and seen == len(history) and last.reason != "whole" and last.tokens <= limit:
+        return Layout(list(last.shown), last.tokens, False, "append")
+    prev = list(last.shown) if last else []
+    choice = _Choice(history, budget, limit, p, prev, seen if last else 0, constants)
+    best = choice.append()
+    for index, cut in enumerate(choice.cuts(at_end=best is None)):
+        option = choice.checkpoint(cut, may_drop_users=index == 0)
+        if option is not None and (best is None or option.value > best.value):
+            best = option
+    if best is None:
+        return smallest(history, limit)
+    tokens = choice.count(best.shown)
+    return Layout(best.shown, tokens, False, "append" if best.common == len(prev) else "checkpoint")

@@ -1,0 +1,303 @@
+"""The Python API: one agent run, kept whole in the graph and rendered under a budget.
+
+session = Session(policy="paper", budget=6000)
+session.ingest(messages)
+rendered = session.render()
+"""
+
+import itertools
+from collections.abc import Mapping, MutableMapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from jaclang import JacMachineInterface as Jac
+
+from contextrender.embeddings import Embedder, Embeddings, Vector
+from contextrender.errors import InputError, NotFoundError
+from contextrender.events import OUTSIDE_ROLES, Event
+from contextrender.graph.archetypes import Session as SessionNode
+from contextrender.graph.explain import Explain
+from contextrender.graph.ingest import Ingest
+from contextrender.graph.recall import Recall
+from contextrender.graph.render import Render
+from contextrender.graph.track_reuse import TrackReuse
+from contextrender.history import History, Shown
+from contextrender.layout import Layout
+from contextrender.planning import plan_render
+from contextrender.policy import Policy, policy_by_name
+from contextrender.tokens import encoding_name
+from contextrender.transcripts.chat import parse_messages
+
+Message = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """What to send. `messages` is new; `kept` and `omitted` are the raw refs of the results shown in full or not.
+
+    `tokens` counts what the budget counts; `over_budget` says that even the smallest legal history passed it.
+    """
+
+    messages: list[Message]
+    tokens: int
+    kept: tuple[str, ...]
+    omitted: tuple[str, ...]
+    over_budget: bool
+    snapshot_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class ResultTrace:
+    """Why one tool result was kept, restored or omitted.
+
+    The terms add up to the score (Eq. 2); the learned model's score is the logistic function of their sum.
+    """
+
+    ref: str
+    tool: str
+    turn: int
+    tokens: int
+    terms: dict[str, float]
+    score: float
+    fate: str
+    reused_values: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """The trace of one render."""
+
+    snapshot_id: str
+    policy: str
+    budget: int
+    turn: int
+    tokens: int
+    reason: str
+    over_budget: bool
+    results: list[ResultTrace]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A decision that is not yet put into messages; the evaluation works on these."""
+
+    session: "Session"
+    history: History
+    layout: Layout
+    seen: int
+    policy: Policy
+
+    @property
+    def shown(self) -> list[Shown]:
+        """The complete input, in order."""
+        return self.layout.shown
+
+    @property
+    def tokens(self) -> int:
+        """Tokens counted against the budget."""
+        return self.layout.tokens
+
+    @property
+    def over_budget(self) -> bool:
+        """Whether the budget is passed."""
+        return self.layout.over_budget
+
+    @property
+    def kept(self) -> list[int]:
+        """Positions of the tool results that are shown in full."""
+        entries = self.history.entries
+        return sorted({piece.position for piece, _ in self.shown if entries[piece.position].number >= 0})
+
+    def messages(self) -> list[Message]:
+        """The rendered messages, each a new object."""
+        walker = Render(pieces=[piece for piece, _ in self.shown], history=self.history)
+        Jac.spawn(self.session.node, walker)
+        messages: list[Message] = walker.messages
+        return messages
+
+
+@dataclass(frozen=True, slots=True)
+class _Snapshot:
+    history: History
+    length: int
+    budget: int
+    last: Plan | None
+    plan: Plan
+
+
+class Session:
+    """One agent run: a tree of branches over one graph. Not thread-safe; one caller at a time.
+
+    policy: a name or a Policy; budget: tokens of history (App. A.4); embedder: a name or a callable
+    `list[str] -> array (n, d)`; model: chooses the tokenizer; vector_cache: where embeddings are kept.
+    """
+
+    def __init__(
+        self,
+        policy: str | Policy = "default",
+        budget: int = 6000,
+        embedder: str | Embedder = "wordllama",
+        model: str | None = None,
+        vector_cache: MutableMapping[bytes, Vector] | None = None,
+    ) -> None:
+        self.policy = policy_by_name(policy) if isinstance(policy, str) else policy
+        self.budget = _checked_budget(budget)
+        self.embeddings = Embeddings(embedder, vector_cache)
+        self.encoding = encoding_name(model)
+        self.node = SessionNode()
+        self.branches = [History()]
+        self.history = self.branches[0]
+        """The branch that was ingested last: the head."""
+        self._snapshots: dict[str, _Snapshot] = {}
+        self._last: dict[int, Plan] = {}
+        self._ids = itertools.count(1)
+
+    def ingest(self, messages: Sequence[Mapping[str, Any]], whole: bool | None = None) -> list[Message]:
+        """Add what is new of chat-completions messages; returns the new messages, [] when all are known.
+
+        A list that begins like a known branch is the whole conversation: it extends that branch, or forks it where
+        it diverges. Any other list is a new tail; a tail whose beginning repeats the end of the branch is not added
+        twice. `whole=True` says that the list is the conversation and ends the head there; `whole=False` that it is
+        a tail. Raises InputError before anything is changed.
+        """
+        events = parse_messages(messages)
+        if not events:
+            return []
+        start = self._align(events, whole)
+        fresh = events[start:]
+        if fresh:
+            ingest = Ingest(events=fresh, history=self.history, encoding=self.encoding)
+            Jac.spawn(self.node, ingest)
+            Jac.spawn(self.node, TrackReuse(fresh=ingest.fresh, history=self.history))
+        return [dict(message) for message in messages[start:]]
+
+    def _align(self, events: Sequence[Event], whole: bool | None) -> int:
+        """Choose or fork the head branch; returns the index of the first event that is new to it."""
+        prints = [event.fingerprint for event in events]
+        known, branch = 0, self.history
+        for candidate in (self.history, *reversed(self.branches)):
+            entries = candidate.entries
+            common = next(
+                (i for i, (entry, mine) in enumerate(zip(entries, prints, strict=False)) if entry.fingerprint != mine),
+                min(len(entries), len(prints)),
+            )
+            if common > known:
+                known, branch = common, candidate
+            if known == len(prints):
+                break
+        restarts = bool(len(branch)) and events[0].role in OUTSIDE_ROLES and branch.entries[0].outside
+        if whole is None:
+            whole = bool(known) or restarts
+            if known == len(events):
+                self.history = branch
+                return known
+        if whole:
+            if known < len(branch):
+                branch = branch.fork(known)
+                self.branches.append(branch)
+            self.history = branch
+            return known
+        tail = [entry.fingerprint for entry in self.history.entries[-len(prints) :]]
+        return next((n for n in range(len(tail), 0, -1) if tail[-n:] == prints[:n]), 0)
+
+    def plan(
+        self,
+        policy: Policy,
+        budget: int,
+        last: Plan | None = None,
+        given: Mapping[int, float] | None = None,
+    ) -> Plan:
+        """Decide a render without recording it. `last` is the previous plan of the same policy on this branch."""
+        layout = plan_render(
+            self.history,
+            self.embeddings,
+            policy,
+            budget,
+            last.layout if last else None,
+            last.seen if last else 0,
+            given,
+        )
+        return Plan(self, self.history, layout, len(self.history), policy)
+
+    def render(self, budget: int | None = None) -> Rendered:
+        """The messages for the next model call, under the budget; recorded as a snapshot."""
+        limit = self.budget if budget is None else _checked_budget(budget)
+        history = self.history
+        last = self._last_plan(history)
+        plan = self.plan(self.policy, limit, last)
+        snapshot_id = f"s{next(self._ids)}"
+        bare = replace(plan, layout=replace(plan.layout, terms={}, scores=()))
+        self._snapshots[snapshot_id] = _Snapshot(history, len(history), limit, last, bare)
+        self._last[id(history)] = bare
+        shown = set(plan.kept)
+        refs = [(entry.ref, entry.position in shown) for entry in history.results]
+        return Rendered(
+            plan.messages(),
+            plan.tokens,
+            tuple(ref for ref, kept in refs if kept),
+            tuple(ref for ref, kept in refs if not kept),
+            plan.over_budget,
+            snapshot_id,
+        )
+
+    def _last_plan(self, history: History) -> Plan | None:
+        """The latest plan whose every piece stands on this branch, so that a fork goes on from its prefix."""
+        if id(history) in self._last:
+            return self._last[id(history)]
+        for snapshot in reversed(self._snapshots.values()):
+            common = snapshot.history.entries[: snapshot.length]
+            if len(history) >= snapshot.length and all(
+                mine.node is theirs.node for mine, theirs in zip(history.entries, common, strict=False)
+            ):
+                return snapshot.plan
+        return None
+
+    def explain(self, snapshot_id: str) -> Explained:
+        """Each result's terms, score and fate in a render, computed again from the graph as it was then.
+
+        Raises NotFoundError for an id that no render of this session returned.
+        """
+        snapshot = self._snapshots.get(snapshot_id)
+        if snapshot is None:
+            raise NotFoundError(f"no snapshot {snapshot_id!r} in this session")
+        then = snapshot.history.fork(snapshot.length)
+        last = snapshot.last
+        layout = plan_render(
+            then,
+            self.embeddings,
+            snapshot.plan.policy,
+            snapshot.budget,
+            last.layout if last else None,
+            last.seen if last else 0,
+        )
+        walker = Explain(layout=layout, history=then)
+        Jac.spawn(self.node, walker)
+        results = [
+            ResultTrace(**{name: getattr(item, name) for name in ResultTrace.__slots__}) for item in walker.results
+        ]
+        return Explained(
+            snapshot_id,
+            snapshot.plan.policy.name,
+            snapshot.budget,
+            then.turn,
+            layout.tokens,
+            layout.reason,
+            layout.over_budget,
+            results,
+        )
+
+    def recall(self, ref: str) -> Message:
+        """The original message of a tool result. Raises NotFoundError for an unknown ref."""
+        for branch in (self.history, *self.branches):
+            walker = Recall(ref=ref, history=branch)
+            Jac.spawn(self.node, walker)
+            if walker.message is not None:
+                message: Message = walker.message
+                return message
+        raise NotFoundError(f"no tool result {ref!r} in this session")
+
+
+def _checked_budget(budget: int) -> int:
+    if isinstance(budget, bool) or not isinstance(budget, int) or budget < 1:
+        raise InputError(f"the budget is {budget!r}", "budget", "a whole number of tokens from 1 on")
+    return budget
