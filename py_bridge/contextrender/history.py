@@ -95,6 +95,15 @@ class History:
         self.results: list[Entry] = []
         self.users: list[Entry] = []
         self.assistants: list[Entry] = []
+        self.prose: list[Entry] = []
+        """Assistant messages that have text."""
+        self.retained: list[Entry] = []
+        """System and user messages."""
+        self.result_turns: list[int] = []
+        self.result_costs: list[int] = []
+        """By result: its tokens and its call's."""
+        self.result_frames: list[int] = []
+        """By result: the position of its call's message where that has no text, else -1."""
         self.turn = 0
         self.tokens = 0
         """Tok of the whole history, system messages left out."""
@@ -134,6 +143,7 @@ class History:
                 self.turn += 1
                 self.assistants.append(entry)
                 if entry.text:
+                    self.prose.append(entry)
                     self.prose_tokens += entry.tokens
                 self._open.update(zip(call_ids, entry.calls, strict=True))
                 self.names.add_assistant(self.turn, "\n".join(operations(entry)))
@@ -143,13 +153,19 @@ class History:
                     call.result = entry.position
                 self.results.append(entry)
                 self.by_ref[entry.ref] = entry
+                self.result_turns.append(entry.turn)
+                self.result_costs.append(entry.tokens + (call.tokens if call else 0))
+                framed = call is not None and not self.entries[call.position].text
+                self.result_frames.append(call.position if call is not None and framed else -1)
                 self.last_use.append(entry.turn)
                 tool, arguments = (call.tool, call.arguments) if call else ("", "")
                 self.names.add_result(entry.number, entry.text, entry.turn, tool, arguments)
             case "user":
                 self.users.append(entry)
+                self.retained.append(entry)
                 self.names.add_user(entry.text)
             case _:
+                self.retained.append(entry)
                 self.names.add_other(entry.text)
 
     def use(self, values: Iterable[str], turn: int) -> list[tuple[str, Entry]]:

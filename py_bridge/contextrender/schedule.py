@@ -15,9 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from contextrender.history import History, Shown
-from contextrender.layout import NOTE_TOKENS, Layout, counted_tokens, show_restored
+from contextrender.layout import NOTE_TOKENS, Layout, show_restored
 from contextrender.names import Array
 from contextrender.steps import (
+    Ints,
     calls_of,
     droppable_users,
     in_order,
@@ -86,7 +87,9 @@ class _Choice:
         self.units = units_of(history)
         self.note_tokens = self.units.tokens + NOTE_TOKENS
         self.restorable: Mask = self.note_tokens <= c.restore_max * budget
-        self.places = np.array([entry.position for entry in history.results], dtype=np.int64)
+        places = np.array([entry.position for entry in history.results], dtype=np.int64)
+        self.origin = np.where(self.units.step >= 0, self.units.step, places)
+        """By result, where its unit begins; a cut before it can show the unit at its place, else only as a note."""
         self.latest, self.pinned = latest_step(history)
         if self.latest is not None and any(call.result is None for call in self.latest.calls):
             self.restorable = np.zeros_like(self.restorable)  # nothing may stand between a call and its result
@@ -95,6 +98,9 @@ class _Choice:
         self.step_cost = (
             self.units.tokens + self.units.call_tokens + ITEM_OVERHEAD + np.where(near, self.units.prose_tokens, 0)
         )
+        cheapest = np.minimum(self.step_cost, self.note_tokens)
+        self.worthy = np.flatnonzero(self.worth > self.keep * cheapest)
+        """The results that some option may choose to show."""
         current = history.current_user
         self.current = current.position if current else -1
         self.outside = outside_positions(history)
@@ -103,8 +109,8 @@ class _Choice:
         # What stands in the first q pieces of the previous input.
         self.numbers = [entries[piece.position].number for piece, _ in prev]
         self.totals = [0, *accumulate(tokens for _, tokens in prev)]
-        uncounted = {*self.outside, self.current}
-        self.counted = [0, *accumulate(0 if piece.position in uncounted else tokens for piece, tokens in prev)]
+        self.uncounted = {*self.outside, self.current}
+        self.counted = [0, *accumulate(0 if piece.position in self.uncounted else tokens for piece, tokens in prev)]
         self.after = [0, *accumulate((0 if piece.note else piece.position + 1 for piece, _ in prev), max)]
         self._match_new(seen)
 
@@ -134,7 +140,7 @@ class _Choice:
 
     def count(self, shown: Sequence[Shown]) -> int:
         """Tokens under the budget."""
-        return counted_tokens(self.history, shown)
+        return sum(tokens for piece, tokens in shown if piece.position not in self.uncounted)
 
     def shown_results(self, numbers: Sequence[int]) -> Mask:
         """Which results are among these numbers (-1: not a result)."""
@@ -159,13 +165,13 @@ class _Choice:
             return [*shown[:-1], *notes, shown[-1]]
         return shown + notes
 
-    def take(self, candidates: Mask, costs: Array, used: float, cap: float) -> list[int]:
-        """Greedily, the candidates worth their cost, best gain per token first, that fit between `used` and `cap`."""
-        gain = self.worth - self.keep * costs
-        numbers = np.flatnonzero(candidates & (gain > 0) & (costs <= cap - used))
-        numbers = numbers[np.argsort(-gain[numbers] / costs[numbers], kind="stable")]
+    def take(self, numbers: Ints, costs: Ints, used: float, cap: float) -> list[int]:
+        """Greedily, the results worth their costs, best gain per token first, that fit between `used` and `cap`."""
+        gain = self.worth[numbers] - self.keep * costs
+        order = np.argsort(-gain / costs, kind="stable")
+        order = order[gain[order] > 0]
         taken: list[int] = []
-        for number, cost in zip(numbers.tolist(), costs[numbers].tolist(), strict=True):
+        for number, cost in zip(numbers[order].tolist(), costs[order].tolist(), strict=True):
             if used + cost <= cap:
                 used += cost
                 taken.append(number)
@@ -179,7 +185,8 @@ class _Choice:
         visible = self.shown_results(
             [*self.numbers, *(self.history.entries[key.position].number for key, _ in self.new)]
         )
-        notes = self.take(self.restorable & ~visible, self.note_tokens.astype(np.float64), used, self.limit)
+        numbers = self.worthy[(self.restorable & ~visible)[self.worthy]]
+        notes = self.take(numbers, self.note_tokens[numbers], used, self.limit)
         visible[notes] = True
         shown = self.prev + self.with_notes(self.new, notes)
         total = self.totals[-1] + sum(tokens for _, tokens in shown[len(self.prev) :])
@@ -224,12 +231,16 @@ class _Choice:
         if must + sum(entry.tokens for entry in talk) > cap:
             talk = []
         must += sum(entry.tokens for entry in talk)
-        here = np.where(self.units.step >= 0, self.units.step, self.places) >= start
-        costs = np.where(here, self.step_cost, self.note_tokens).astype(np.float64)
-        candidates = ~shown & (here | self.restorable)
-        candidates[fixed] = False
-        chosen = self.take(candidates, costs, must, limit if must > cap else cap)
-        kept = [number for number in chosen if here[number]]
+        visible = shown
+        visible[fixed] = True
+        numbers = self.worthy[~visible[self.worthy]]
+        here = self.origin[numbers] >= start
+        possible = here | self.restorable[numbers]
+        numbers, here = numbers[possible], here[possible]
+        costs = np.where(here, self.step_cost[numbers], self.note_tokens[numbers])
+        chosen = self.take(numbers, costs, must, limit if must > cap else cap)
+        visible[chosen] = True
+        kept = [number for number in chosen if self.origin[number] >= start]
         prose = {entry.position for entry in talk}
         calls = calls_of(history, kept)
         prose.update(entry.position for entry in self.recent if entry.position in calls)
@@ -237,22 +248,17 @@ class _Choice:
         whole += [position for position in self.user_places[first_user:] if position not in gone]
         whole += [history.results[number].position for number in (*fixed, *kept)]
         whole += [latest.position] if latest else []
-        rest = self.with_notes(
-            in_order(history, whole, calls, prose), sorted(number for number in chosen if not here[number])
-        )
-        pieces = self.prev[:cut] + rest
-        if self.count(pieces) > limit:
+        rest = self.with_notes(in_order(history, whole, calls, prose), sorted(set(chosen).difference(kept)))
+        if self.counted[cut] + self.count(rest) > limit:
             return None
         common = cut
         for old, mine in zip(self.prev[cut:], rest, strict=False):
             if old != mine:
                 break
             common += 1
-        visible = shown
-        visible[[*fixed, *chosen]] = True
         total = self.totals[cut] + sum(tokens for _, tokens in rest)
         value = self.value(visible, self.totals[common], total) - c.rewrite_margin * c.price_in
-        return Option(value, pieces, common)
+        return Option(value, self.prev[:cut] + rest, common)
 
 
 def append_or_checkpoint(

@@ -7,9 +7,10 @@ similarity to what is selected already (Eq. 7).
 import numpy as np
 
 from contextrender.embeddings import Vector
-from contextrender.history import Entry, History, Shown
+from contextrender.history import Entry, History
 from contextrender.layout import Layout, counted_tokens, show
 from contextrender.signals import ROUNDING, Array, View
+from contextrender.tokens import ITEM_OVERHEAD
 
 _CHUNK = 256
 """Candidates whose similarity is brought up to date at once."""
@@ -34,17 +35,13 @@ def greedy(view: View, scores: Array, room: int, penalty: float) -> list[int]:
     bound and only the best few are brought up to date: the result is that of the full search.
     """
     history = view.history
-    results = history.results
-    count = len(results)
-    costs = np.array([entry.tokens + (entry.call.tokens if entry.call else 0) for entry in results], dtype=np.int64)
-    # An assistant message without text comes in with its first kept call: 4 more tokens, paid once.
-    frames: dict[int, list[int]] = {}
-    for number, entry in enumerate(results):
-        if entry.call is not None:
-            message = history.entries[entry.call.position]
-            if not message.text and not (message is history.assistants[-1] and _pending(message)):
-                frames.setdefault(entry.call.position, []).append(number)
-                costs[number] += message.tokens
+    count = len(history.results)
+    costs = np.array(history.result_costs, dtype=np.int64)
+    # An assistant message without text comes in with its first kept call: its frame is paid once.
+    frames = np.array(history.result_frames, dtype=np.int64)
+    if history.assistants and _pending(history.assistants[-1]):
+        frames[frames == history.assistants[-1].position] = -1
+    costs += ITEM_OVERHEAD * (frames >= 0)
     bound = np.array(scores, dtype=np.float64)
     similar = np.zeros(count)
     seen = np.zeros(count, dtype=np.int64)
@@ -67,9 +64,10 @@ def greedy(view: View, scores: Array, room: int, penalty: float) -> list[int]:
         selected.append(best)
         bound[best] = -np.inf
         room -= int(costs[best])
-        call = results[best].call
-        for sibling in frames.pop(call.position, ()) if call else ():
-            costs[sibling] -= history.entries[call.position].tokens if call else 0
+        if frames[best] >= 0:
+            siblings = frames == frames[best]
+            costs[siblings] -= ITEM_OVERHEAD
+            frames[siblings] = -1
         bound[costs > room] = -np.inf
     return selected
 
@@ -94,28 +92,22 @@ def select_results(view: View, scores: Array, budget: int, penalty: float) -> La
     if used <= budget:
         selected = greedy(view, scores, budget - used, penalty)
     else:
-        droppable = [entry for entry in history.assistants if entry.text and not (entry is last and pending)]
+        droppable = [entry for entry in history.prose if not (entry is last and pending)]
         for entry in (*droppable, *history.users[1:-1]):
             if used <= budget:
                 break
             gone.add(entry.position)
             used -= entry.tokens
     kept_calls: dict[int, list[int]] = {last.position: pending} if last and pending else {}
-    kept_results = {history.results[number].position for number in selected}
+    pieces = {entry.position: entry.whole() for entry in history.retained if entry.position not in gone}
     for number in selected:
-        call = history.results[number].call
-        if call is not None:
-            kept_calls.setdefault(call.position, []).append(call.index)
-    shown: list[Shown] = []
-    for entry in history.entries:
-        if entry.role == "tool":
-            if entry.position in kept_results:
-                shown.append(entry.whole())
-        elif entry.role == "assistant":
-            calls = sorted(kept_calls.get(entry.position, ()))
-            if (entry.text or calls) and entry.position not in gone:
-                shown.append(show(entry, calls))
-        elif entry.position not in gone:
-            shown.append(entry.whole())
+        entry = history.results[number]
+        pieces[entry.position] = entry.whole()
+        if entry.call is not None:
+            kept_calls.setdefault(entry.call.position, []).append(entry.call.index)
+    for entry in (*history.prose, *(history.entries[position] for position in kept_calls)):
+        if entry.position not in gone:
+            pieces[entry.position] = show(entry, sorted(kept_calls.get(entry.position, ())))
+    shown = [pieces[position] for position in sorted(pieces)]
     tokens = counted_tokens(history, shown)
     return Layout(shown, tokens, tokens > budget, "selected" if used <= budget else "smallest")

@@ -41,7 +41,7 @@ class View:
     @cached_property
     def ages(self) -> Array:
         """Invocations since the one that made each result's call; 0 for the latest turn's results (App. A.3)."""
-        return self.history.turn - np.array([entry.turn for entry in self.history.results], dtype=np.float64)
+        return self.history.turn - np.array(self.history.result_turns, dtype=np.float64)
 
     @cached_property
     def vectors(self) -> Vector:

@@ -97,8 +97,8 @@ def in_order(
 
     A message without text counts as shown with its prose, so that equal bytes are equal pieces.
     """
-    entries = history.entries
-    shown = [entries[position].whole() for position in whole]
+    entries, every = history.entries, history.whole()
+    shown = [every[position] for position in whole]
     for position in calls.keys() | set(prose):
         entry = entries[position]
         shown.append(show(entry, tuple(calls.get(position, ())), position in prose or not entry.text))

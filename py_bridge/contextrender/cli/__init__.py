@@ -1,0 +1,54 @@
+"""The command line. Commands are imported when they are used, so that `--help` is quick."""
+
+import sys
+from importlib import import_module
+
+import click
+
+from contextrender import __version__
+from contextrender.errors import ContextRenderError
+
+COMMANDS = {
+    "demo": "Record a run in a small app world, replay it, and show what is kept, omitted and saved.",
+    "eval": "Replay recorded runs with several selectors: recall of later-used results, and cost.",
+    "replay": "Show one recorded run turn by turn: what is kept, restored and omitted.",
+}
+"""Command -> its one line of help; each lives in contextrender.cli.<command> as `command`."""
+
+
+class _Commands(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = import_module(f"contextrender.cli.{cmd_name}").command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.command("contextrender", cls=_Commands)
+@click.version_option(__version__)
+def group() -> None:
+    """Keep an agent's whole history in a graph and render what the next model call needs."""
+
+
+def main() -> None:
+    """Run the command line. A deliberate error is one line on stderr and exit code 2; Ctrl-C exits 130."""
+    try:
+        group(standalone_mode=False)
+    except click.exceptions.Exit as done:
+        sys.exit(done.exit_code)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("stopped", err=True)
+        sys.exit(130)
+    except (ContextRenderError, OSError) as error:
+        click.echo(f"contextrender: {error}", err=True)
+        sys.exit(2)

@@ -1,0 +1,92 @@
+"""Recorded runs from files, one at a time: `.json`, `.jsonl`, either gzipped.
+
+A trace is a list of chat-completions messages, bare or as `{"messages": …, "id": …}`; a `.json` file holds one trace or
+a list of them. Every message is checked before the trace is used.
+"""
+
+import gzip
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from contextrender.errors import InputError
+from contextrender.transcripts.chat import parse_messages
+
+SHAPES = 'a list of chat messages, or {"messages": [...], "id": ...}'
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """One recorded run. `name` is its id, or its place in the file."""
+
+    name: str
+    messages: list[dict[str, Any]]
+
+
+def read_traces(path: Path, on_bad: Callable[[InputError], None] | None = None) -> Iterator[Trace]:
+    """The traces of a file, in order.
+
+    Raises InputError naming file, line and what is wrong; with `on_bad` it is called instead, and reading goes on.
+    """
+    found = 0
+    for where, text in _documents(path):
+        try:
+            for trace in _traces(json.loads(text), where, str(found + 1)):
+                found += 1
+                yield trace
+        except json.JSONDecodeError as error:
+            problem = InputError(f"not JSON: {error.msg} at column {error.colno}", where, SHAPES)
+        except RecursionError:
+            problem = InputError("JSON nested too deeply", where, SHAPES)
+        except InputError as error:
+            problem = error
+        else:
+            continue
+        if on_bad is None:
+            raise problem
+        on_bad(problem)
+    if not found and on_bad is None:
+        raise InputError("no trace in the file", str(path), SHAPES)
+
+
+def _documents(path: Path) -> Iterator[tuple[str, str]]:
+    """(where, JSON text): a line each of a JSONL file, the whole of any other."""
+    try:
+        with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as file:
+            if path.name.removesuffix(".gz").endswith(".jsonl"):
+                for number, line in enumerate(file, 1):
+                    if line.strip():
+                        yield f"{path}:{number}", line
+            else:
+                yield str(path), file.read()
+    except (OSError, EOFError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        raise InputError(
+            f"cannot be read: {reason}", str(path), "a readable UTF-8 .json, .jsonl or .jsonl.gz"
+        ) from error
+
+
+def _traces(document: Any, where: str, name: str) -> Iterator[Trace]:
+    if isinstance(document, dict) and "messages" in document:
+        given = document.get("id")
+        yield _trace(document["messages"], where, name if given is None else str(given))
+    elif isinstance(document, list) and document and all(_is_trace(item) for item in document):
+        for number, item in enumerate(document, 1):
+            yield from _traces(item, f"{where}[{number - 1}]", str(number))
+    elif isinstance(document, list):
+        yield _trace(document, where, name)
+    else:
+        raise InputError(f"a trace is of type {type(document).__name__} without messages", where, SHAPES)
+
+
+def _is_trace(item: Any) -> bool:
+    return isinstance(item, list) or (isinstance(item, dict) and "messages" in item)
+
+
+def _trace(messages: Any, where: str, name: str) -> Trace:
+    if not messages:
+        raise InputError("the trace has no messages", where, SHAPES)
+    parse_messages(messages, f"{where}: messages")
+    return Trace(name, messages)
