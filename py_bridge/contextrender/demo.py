@@ -28,7 +28,7 @@ class TurnRow:
 
 @dataclass(frozen=True, slots=True)
 class Demo:
-    """Everything the demo shows. `unmet` are the goal's unmet conditions when the agent runs on the renders alone."""
+    """Everything the demo shows: the turns, the result that was reused latest, and one recalled from the graph."""
 
     budget: int
     policy: str
@@ -39,9 +39,6 @@ class Demo:
     late_text: str
     recalled_ref: str
     recalled_text: str
-    unmet: list[str]
-    live_turns: int
-    live_lookups: int
 
 
 def _action(message: dict[str, Any]) -> str:
@@ -50,7 +47,7 @@ def _action(message: dict[str, Any]) -> str:
 
 
 def replay_world(policy: str, budget: int, embedder: str = "wordllama") -> Demo:
-    """Record the task with full history, replay it under the budget, then let the agent run on the renders alone."""
+    """Record the task with full history and replay it under the budget."""
     messages = run(get_task(TASK)).messages
     session = Session(policy, budget, embedder)
     rows: list[TurnRow] = []
@@ -73,13 +70,6 @@ def replay_world(policy: str, budget: int, embedder: str = "wordllama") -> Demo:
         key=lambda entry: session.history.last_use[entry.number] - entry.turn,
     )
     omitted = rendered.omitted[0] if rendered and rendered.omitted else late.ref
-    live = Session(policy, budget, embedder)
-
-    def render(visible: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        live.ingest(visible, whole=True)
-        return live.render().messages
-
-    done = run(get_task(TASK), render)
     return Demo(
         budget,
         policy,
@@ -90,9 +80,6 @@ def replay_world(policy: str, budget: int, embedder: str = "wordllama") -> Demo:
         late.text,
         omitted,
         str(session.recall(omitted)["content"]),
-        done.goal_unmet,
-        done.turns,
-        done.extra_calls,
     )
 
 

@@ -47,7 +47,7 @@ def plan_render(
     if policy.unit == "result":
         layout = select_results(view, scores, budget, policy.similarity_penalty)
     elif policy.schedule == "every_call":
-        layout = select_steps(history, budget, scores)
+        layout = select_steps(history, budget, scores, policy.cost_exponent)
     else:
         layout = append_or_checkpoint(history, budget, scores, last, seen)
     return replace(layout, scores=scores.tolist(), terms={name: values.tolist() for name, values in terms.items()})

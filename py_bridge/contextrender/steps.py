@@ -1,10 +1,11 @@
-"""Selection of steps under a budget, afresh at each call: the policy `default@every_call` (design §8).
+"""Selection of steps under a budget, afresh at each call: policies `default` and `learned@every_call` (design §8).
 
 A unit is a result with its call. System messages, users, and the latest assistant message with its calls and results
 are pinned; an assistant's prose is kept where it is recent, and where room is left.
 """
 
 from collections.abc import Collection, Iterable, Mapping
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -36,7 +37,7 @@ def units_of(history: History) -> Units:
         else (entry.tokens, 0, -1, 0)
         for entry in history.results
     ]
-    table = np.array(rows, dtype=np.int64).reshape(-1, 4).T
+    table = np.fromiter(chain.from_iterable(rows), np.int64, 4 * len(rows)).reshape(-1, 4).T.copy()
     return Units(*table)
 
 

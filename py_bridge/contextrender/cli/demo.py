@@ -49,10 +49,5 @@ def command(policy: str, budget: int, figure: Path) -> None:
         f"Recalled: {demo.recalled_ref}, omitted from the last render, whole from the graph: "
         f"{len(demo.recalled_text):,} characters."
     )
-    outcome = "reached its goal" if not demo.unmet else f"missed its goal ({'; '.join(demo.unmet)})"
-    console.print(
-        f"The same agent, seeing only the renders, {outcome} in {demo.live_turns} turns "
-        f"with {demo.live_lookups} repeated look-ups."
-    )
     draw(demo, figure)
     console.print(f"Figure: {figure}")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-DEFAULT_SELECTORS = "full,prune,rec,rel,rec+rel,paper,default@every_call,default,clairvoyant"
+DEFAULT_SELECTORS = "full,prune,rec,rel,rec+rel,paper,default,learned,clairvoyant"
 
 
 @click.command("eval")
