@@ -14,7 +14,7 @@ JAC16 := jaclang==0.16.7
 JAC16_VENV := .venv-jac16
 JAC16_READY := $(JAC16_VENV)/ready-$(JAC16)-$(HERE)
 
-JAC_FILES = $(shell find jac examples -name '*.jac' ! -name '*.impl.jac' ! -path '*/.jac/*' 2>/dev/null | sort)
+JAC_FILES = $(shell find jac examples -type f -name '*.jac' ! -name '*.impl.jac' ! -path '*/.jac/*' 2>/dev/null | sort)
 
 # The lock's line for package $(1), at the time the recipe runs.
 pinned = $$(grep -E '^$(1)==' requirements.lock)
