@@ -40,9 +40,7 @@ def group() -> None:
 def main() -> None:
     """Run the command line. A deliberate error is one line on stderr and exit code 2; Ctrl-C exits 130."""
     try:
-        group(standalone_mode=False)
-    except click.exceptions.Exit as done:
-        sys.exit(done.exit_code)
+        sys.exit(group(standalone_mode=False))  # click returns the code of an Exit raised by a command
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)

@@ -48,7 +48,10 @@ def command(
     if len({path.name for path in files}) < len(files):
         raise click.UsageError("two files have the same name; the results are keyed by it")
     console, notes = Console(width=None if os.isatty(1) else 150), Console(stderr=True)
-    report = (lambda error: notes.print(f"skipped: {error}", markup=False)) if keep_going else None
+    for path in filter(None, (json_out, decisions)):
+        if not path.parent.is_dir():
+            raise click.UsageError(f"the folder of {path} does not exist")
+    report = (lambda error: notes.print(f"skipped: {error}", markup=False, soft_wrap=True)) if keep_going else None
     loaded = {
         path.name: [
             Task(trace, names, budget, embedder, check, decisions is not None) for trace in read_traces(path, report)

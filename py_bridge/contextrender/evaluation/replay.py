@@ -62,13 +62,12 @@ def plans(
         for event in reuse_events(messages):
             coming.setdefault(event.turn, {})[event.position] = 1.0
     last: dict[str, Plan] = {}
-    turn, start = 0, 0
+    turn = 0
     for position, message in enumerate(messages):
         if message["role"] != "assistant":
             continue
         turn += 1
-        session.ingest(messages[start:position], whole=None if start == 0 else False)
-        start = position
+        session.ingest(messages[:position], whole=True)  # a tail that repeats the history's end would be dropped
         for name in names:
             last[name] = session.plan(policy_by_name(name), budget, last.get(name), coming.get(turn))
         yield position, dict(last)
@@ -122,7 +121,7 @@ def _count_outputs(
     session: Session, messages: Sequence[dict[str, Any]], outcomes: dict[str, Outcome], turns: int
 ) -> None:
     """Output tokens are those of the recorded assistant messages, the same for every selector."""
-    session.ingest(messages[len(session.history) :], whole=False)
+    session.ingest(messages, whole=True)
     output = sum(entry.full_tokens for entry in session.history.assistants[:turns])
     for outcome in outcomes.values():
         outcome.usage.output = output

@@ -6,6 +6,7 @@ a list of them. Every message is checked before the trace is used.
 
 import gzip
 import json
+import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,43 +30,52 @@ def read_traces(path: Path, on_bad: Callable[[InputError], None] | None = None) 
     """The traces of a file, in order.
 
     Raises InputError naming file, line and what is wrong; with `on_bad` it is called instead, and reading goes on.
+    A file that breaks off is reported after the traces before the break.
     """
     found = 0
-    for where, text in _documents(path):
+    for where, document in _documents(path):
         try:
-            for trace in _traces(json.loads(text), where, str(found + 1)):
+            if isinstance(document, InputError):
+                raise document
+            for trace in _traces(json.loads(document.decode("utf-8-sig")), where, str(found + 1)):
                 found += 1
                 yield trace
         except json.JSONDecodeError as error:
             problem = InputError(f"not JSON: {error.msg} at column {error.colno}", where, SHAPES)
+        except UnicodeDecodeError as error:
+            problem = InputError(f"not UTF-8: byte {error.object[error.start]:#04x} at {error.start}", where, "UTF-8")
         except RecursionError:
             problem = InputError("JSON nested too deeply", where, SHAPES)
         except InputError as error:
             problem = error
+        except ValueError as error:  # such as an integer of thousands of digits
+            problem = InputError(f"not readable JSON: {error}", where, SHAPES)
         else:
             continue
         if on_bad is None:
             raise problem
         on_bad(problem)
-    if not found and on_bad is None:
-        raise InputError("no trace in the file", str(path), SHAPES)
+    if not found:
+        problem = InputError("no trace in the file", str(path), SHAPES)
+        if on_bad is None:
+            raise problem
+        on_bad(problem)
 
 
-def _documents(path: Path) -> Iterator[tuple[str, str]]:
-    """(where, JSON text): a line each of a JSONL file, the whole of any other."""
+def _documents(path: Path) -> Iterator[tuple[str, bytes | InputError]]:
+    """(where, JSON bytes): a line each of a JSONL file, the whole of any other; last, why the file can't be read on."""
     try:
-        with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as file:
+        with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
             if path.name.removesuffix(".gz").endswith(".jsonl"):
                 for number, line in enumerate(file, 1):
                     if line.strip():
                         yield f"{path}:{number}", line
             else:
                 yield str(path), file.read()
-    except (OSError, EOFError, UnicodeDecodeError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
-        raise InputError(
-            f"cannot be read: {reason}", str(path), "a readable UTF-8 .json, .jsonl or .jsonl.gz"
-        ) from error
+        accepted = "a readable UTF-8 .json, .jsonl or .jsonl.gz"
+        yield str(path), InputError(f"cannot be read: {reason}", str(path), accepted)
 
 
 def _traces(document: Any, where: str, name: str) -> Iterator[Trace]:
