@@ -15,7 +15,7 @@ LOOP: list[dict[str, Any]] = [user("task"), *[assistant("go"), user("continue")]
 RUN: list[dict[str, Any]] = [user("task"), *step("a", "order_17 " + "x " * 60), *step("b", "y"), assistant("order_17")]
 
 
-def task(messages: list[dict[str, Any]], budget: int = 100, check: bool = False) -> Task:
+def task(messages: list[dict[str, Any]], budget: int = 60, check: bool = False) -> Task:
     return Task(Trace("one", messages), ("full", "rec"), budget, "hash", check, decisions=True)
 
 
@@ -50,7 +50,7 @@ def test_cost_counts_only_traces_whose_history_exceeds_the_budget() -> None:
 
 
 def test_processes_change_nothing() -> None:
-    tasks = [task(RUN), task(LOOP), task(RUN, budget=50)]
+    tasks = [task(RUN), task(LOOP), task(RUN, budget=500)]
     assert list(replay_all(tasks, 2)) == list(replay_all(tasks, 1))
 
 
