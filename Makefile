@@ -75,7 +75,7 @@ wheel: $(READY) ## build the wheel and try it in an empty environment
 	rm -rf build dist; \
 	$(PY) -m build --no-isolation --wheel . >/dev/null; \
 	wheel=$$(ls dist/*.whl); \
-	want=$$(find jac py_bridge/contextrender -name '*.jac' ! -path '*/.jac/*' | wc -l | tr -d ' '); \
+	want=$$(find jac py_bridge/contextrender -type f -name '*.jac' ! -path '*/.jac/*' | wc -l | tr -d ' '); \
 	have=$$($(PY) -m zipfile -l "$$wheel" | grep -c '\.jac ' || true); \
 	echo "$$wheel: $$have of $$want .jac files"; \
 	[ "$$have" = "$$want" ]; \
