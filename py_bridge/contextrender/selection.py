@@ -12,7 +12,7 @@ from contextrender.layout import Layout, counted_tokens, show
 from contextrender.signals import ROUNDING, Array, View
 from contextrender.tokens import ITEM_OVERHEAD
 
-_CHUNK = 256
+_CHUNK = 64
 """Candidates whose similarity is brought up to date at once."""
 
 
