@@ -3,11 +3,14 @@
 The rendered list is compared with the complete one: order, pairs of calls and results, the task, the current turn.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Literal
 
 from contextrender.events import OUTSIDE_ROLES, Event
 from contextrender.transcripts.chat import parse_messages
+
+Liberty = Literal["altered results", "users dropped"]
+"""What another method's render may do: show a result with another text; drop the first or the latest user message."""
 
 
 def _pair_violations(events: Sequence[Event], orphans: set[str], pending: set[str]) -> list[str]:
@@ -41,10 +44,12 @@ def _orphans(events: Sequence[Event]) -> tuple[set[str], set[str]]:
     return orphans, open_calls
 
 
-def _matches(whole: Event, shown: Event) -> bool:
-    """Whether `shown` is `whole`, perhaps with fewer calls or without its prose."""
+def _matches(whole: Event, shown: Event, altered: bool) -> bool:
+    """Whether `shown` is `whole`, perhaps with fewer calls, without its prose or, if a result, `altered`."""
     if whole.identity == shown.identity:
         return True
+    if altered and whole.role == shown.role == "tool":
+        return whole.call_id == shown.call_id
     calls = iter(whole.calls)
     return (
         whole.role == shown.role == "assistant"
@@ -53,20 +58,24 @@ def _matches(whole: Event, shown: Event) -> bool:
     )
 
 
-def violations(original: Sequence[Mapping[str, Any]], rendered: Sequence[Mapping[str, Any]]) -> list[str]:
+def violations(
+    original: Sequence[Mapping[str, Any]], rendered: Sequence[Mapping[str, Any]], liberties: Collection[Liberty] = ()
+) -> list[str]:
     """What is illegal in a rendered history; [] when nothing is.
 
     original: the complete messages that the render chose from; rendered: what is sent. Notes (user messages that are
-    not in the original) may stand only behind the last kept message, or before a user message that is last.
+    not in the original) may stand only behind the last kept message, or before a user message that is last. liberties:
+    what is not counted as illegal.
     """
     whole, shown = parse_messages(original), parse_messages(rendered)
+    altered = "altered results" in liberties
     orphans, pending = _orphans(whole)
     found = _pair_violations(shown, orphans, pending)
     at = 0
     kept: set[int] = set()
     notes: list[int] = []
     for position, event in enumerate(shown):
-        place = next((i for i in range(at, len(whole)) if _matches(whole[i], event)), None)
+        place = next((i for i in range(at, len(whole)) if _matches(whole[i], event, altered)), None)
         if place is None:
             if event.role != "user":
                 found.append(f"rendered[{position}]: not a message of the history, or out of order")
@@ -81,7 +90,7 @@ def violations(original: Sequence[Mapping[str, Any]], rendered: Sequence[Mapping
     )
     users = [i for i, event in enumerate(whole) if event.role == "user"]
     for i in {users[0], users[-1]} if users else ():
-        if i not in kept:
+        if i not in kept and "users dropped" not in liberties:
             found.append(f"original[{i}]: the first or the latest user message was dropped")
     if pending and whole:
         last = max((i for i, event in enumerate(whole) if event.role == "assistant"), default=-1)

@@ -45,7 +45,7 @@ def test_eval_writes_the_documented_json_and_a_decision_a_render(runs: Path, tmp
     assert set(rows["rec"]) == {"events", "hits", "recall", "by_age", "over_budget", "cost"}
     assert set(rows["rec"]["cost"]) == {
         "traces", "recall", "prompt_tokens", "cached_tokens", "output_tokens", "usd_fixed_rate", "usd_real_cache",
-        "vs_full_fixed_rate", "vs_full_real_cache",
+        "vs_full_fixed_rate", "vs_full_real_cache", "embedding_tokens", "management",
     }  # fmt: skip
     assert rows["full"]["cost"]["vs_full_real_cache"] == 1
     decisions = [json.loads(line) for line in (tmp_path / "d.jsonl").read_text().splitlines()]

@@ -15,6 +15,11 @@ def test_equation_3_with_a_fixed_rate() -> None:
     assert usage.usd_fixed_rate(0.6) == pytest.approx(((2 * 0.4 + 0.5 * 0.6) * 1000 + 8 * 100) / 1e6)
 
 
+def test_embedding_tokens_cost_13_cents_a_million() -> None:
+    assert Usage(embedding=1_000_000).usd_fixed_rate(0.5) == pytest.approx(0.13)
+    assert Usage(embedding=1_000_000).usd_real_cache() == pytest.approx(0.13)
+
+
 def test_real_cost_prices_each_cached_token_at_a_quarter() -> None:
     assert Usage(1000, 600, 100).usd_real_cache() == pytest.approx((2 * 400 + 0.5 * 600 + 800) / 1e6)
 

@@ -59,7 +59,7 @@ def test_check_exits_1_on_an_illegal_render(
 ) -> None:
     path = tmp_path / "a.json"
     path.write_text('[{"role": "user", "content": "task"}, {"role": "assistant", "content": "done"}]')
-    monkeypatch.setattr(replay, "violations", lambda original, rendered: ["made up"])
+    monkeypatch.setattr(replay, "violations", lambda original, rendered, liberties: ["made up"])
     options = ["--selectors", "rec", "--embedder", "hash", "--jobs", "1", "--check"]
     monkeypatch.setattr("sys.argv", ["contextrender", "eval", str(path), *options])
     with pytest.raises(SystemExit) as done:

@@ -35,15 +35,15 @@ def command(
     from rich.console import Console
     from rich.progress import track
 
+    from contextrender.baselines.registry import check_selector
     from contextrender.embeddings import Embeddings
     from contextrender.evaluation.replay import Task, replay_all
     from contextrender.evaluation.report import summarise, table
     from contextrender.evaluation.traces import read_traces
-    from contextrender.policy import policy_by_name
 
     names = tuple(dict.fromkeys(name.strip() for name in selectors.split(",") if name.strip()))
     for name in names:
-        policy_by_name(name)
+        check_selector(name)
     Embeddings(embedder)
     if len({path.name for path in files}) < len(files):
         raise click.UsageError("two files have the same name; the results are keyed by it")

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from contextrender.history import Shown
 
-PRICE_INPUT, PRICE_CACHED, PRICE_OUTPUT = 2.0, 0.5, 8.0
+PRICE_INPUT, PRICE_CACHED, PRICE_OUTPUT, PRICE_EMBEDDING = 2.0, 0.5, 8.0, 0.13
 """USD per million tokens (Eq. 3)."""
 
 
@@ -16,11 +16,13 @@ class Usage:
     prompt: int = 0
     cached: int = 0
     output: int = 0
+    embedding: int = 0
 
     def __iadd__(self, other: "Usage") -> "Usage":
         self.prompt += other.prompt
         self.cached += other.cached
         self.output += other.output
+        self.embedding += other.embedding
         return self
 
     @property
@@ -29,14 +31,15 @@ class Usage:
         return self.cached / self.prompt if self.prompt else 0.0
 
     def usd_fixed_rate(self, rate: float) -> float:
-        """Eq. 3 with ρ = `rate` and no embedding tokens."""
+        """Eq. 3 with ρ = `rate`."""
         per_token = PRICE_INPUT * (1 - rate) + PRICE_CACHED * rate
-        return (per_token * self.prompt + PRICE_OUTPUT * self.output) / 1e6
+        return (per_token * self.prompt + PRICE_OUTPUT * self.output + PRICE_EMBEDDING * self.embedding) / 1e6
 
     def usd_real_cache(self) -> float:
         """Eq. 3 with the tokens that were really cached."""
         uncached = self.prompt - self.cached
-        return (PRICE_INPUT * uncached + PRICE_CACHED * self.cached + PRICE_OUTPUT * self.output) / 1e6
+        read = PRICE_INPUT * uncached + PRICE_CACHED * self.cached
+        return (read + PRICE_OUTPUT * self.output + PRICE_EMBEDDING * self.embedding) / 1e6
 
 
 def cached_tokens(previous: Sequence[Shown], current: Sequence[Shown]) -> int:

@@ -4,17 +4,18 @@ The session is ingested once; the selectors decide on the same graph. Turn j is 
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
+from contextrender.baselines.registry import Settings, make_selector
+from contextrender.baselines.selector import Decision, Selector
 from contextrender.evaluation.cost import Usage, cached_tokens
 from contextrender.evaluation.events import reuse_events
 from contextrender.evaluation.traces import Trace
 from contextrender.legality import violations
-from contextrender.policy import policy_by_name
-from contextrender.session import Plan, Session
+from contextrender.session import Session
 
 REFERENCE = "full"
 """The selector that ρ and the cost divisor come from (App. C.2)."""
@@ -27,6 +28,8 @@ class Outcome:
     hits: Counter[str] = field(default_factory=Counter)
     """Events whose result was visible, by age bin."""
     usage: Usage = field(default_factory=Usage)
+    management: Usage = field(default_factory=Usage)
+    """Tokens of the selector's own model and embedding calls."""
     over_budget: int = 0
     illegal: list[str] = field(default_factory=list)
     decisions: list[dict[str, Any]] = field(default_factory=list)
@@ -53,24 +56,20 @@ class Task:
     decisions: bool = False
 
 
-def plans(
-    session: Session, messages: Sequence[dict[str, Any]], names: Sequence[str], budget: int
-) -> Iterator[tuple[int, dict[str, Plan]]]:
-    """For each assistant message: its position and every selector's plan of the messages before it."""
+def decisions(
+    session: Session, messages: Sequence[dict[str, Any]], selectors: Mapping[str, Selector]
+) -> Iterator[tuple[int, dict[str, Decision]]]:
+    """For each assistant message: its position and every selector's decision on the messages before it."""
     coming: dict[int, dict[int, float]] = {}
-    if "clairvoyant" in names:
-        for event in reuse_events(messages):
-            coming.setdefault(event.turn, {})[event.position] = 1.0
-    last: dict[str, Plan] = {}
+    for event in reuse_events(messages):
+        coming.setdefault(event.turn, {})[event.position] = 1.0
     turn = 0
     for position, message in enumerate(messages):
         if message["role"] != "assistant":
             continue
         turn += 1
         session.ingest(messages[:position], whole=True)  # a tail that repeats the history's end would be dropped
-        for name in names:
-            last[name] = session.plan(policy_by_name(name), budget, last.get(name), coming.get(turn))
-        yield position, dict(last)
+        yield position, {name: one.decide(session, coming.get(turn, {})) for name, one in selectors.items()}
 
 
 def replay_trace(task: Task) -> TraceOutcome:
@@ -83,9 +82,10 @@ def replay_trace(task: Task) -> TraceOutcome:
     for event in labelled:
         by_turn.setdefault(event.turn, []).append((event.position, event.age_bin))
     outcomes = {name: Outcome() for name in names}
-    previous: dict[str, Plan] = {}
+    selectors = {name: make_selector(name, Settings(task.budget)) for name in names}
+    previous: dict[str, Decision] = {}
     exceeds = False
-    for turn, (position, decided) in enumerate(plans(session, messages, names, task.budget), 1):
+    for turn, (position, decided) in enumerate(decisions(session, messages, selectors), 1):
         exceeds = session.history.budgeted_tokens() > task.budget
         for name, plan in decided.items():
             outcome = outcomes[name]
@@ -107,11 +107,14 @@ def replay_trace(task: Task) -> TraceOutcome:
                     }
                 )
             if task.check:
-                wrong = violations(messages[:position], plan.messages())
+                wrong = violations(messages[:position], plan.messages(), selectors[name].liberties)
                 if plan.tokens > task.budget and not plan.over_budget:
                     wrong.append("the budget is passed without a flag")
                 outcome.illegal += (f"{task.trace.name} turn {turn} {name}: {text}" for text in wrong)
         previous = decided
+    for name, selector in selectors.items():
+        outcomes[name].management = selector.spent
+        selector.close()
     if turns := sum(message["role"] == "assistant" for message in messages):
         _count_outputs(session, messages, outcomes, turns)
     return TraceOutcome(Counter(event.age_bin for event in labelled), exceeds, outcomes)

@@ -18,11 +18,13 @@ def _percent(hits: int, events: int) -> float | None:
 def _cost(outcomes: Sequence[TraceOutcome], name: str) -> dict[str, Any]:
     """Cost on the traces that exceed the budget (App. C.1), against full history on the same traces."""
     chosen = [outcome for outcome in outcomes if outcome.exceeds]
-    usage, reference = Usage(), Usage()
+    usage, management, reference = Usage(), Usage(), Usage()
     for outcome in chosen:
         usage += outcome.selectors[name].usage
+        management += outcome.selectors[name].management
         reference += outcome.selectors[REFERENCE].usage
     rate = reference.cache_rate
+    usage += management
     hits = sum(sum(outcome.selectors[name].hits.values()) for outcome in chosen)
     events = sum(sum(outcome.events.values()) for outcome in chosen)
     fixed, real = usage.usd_fixed_rate(rate), usage.usd_real_cache()
@@ -33,6 +35,8 @@ def _cost(outcomes: Sequence[TraceOutcome], name: str) -> dict[str, Any]:
         "prompt_tokens": usage.prompt,
         "cached_tokens": usage.cached,
         "output_tokens": usage.output,
+        "embedding_tokens": usage.embedding,
+        "management": {"prompt": management.prompt, "output": management.output, "embedding": management.embedding},
         "usd_fixed_rate": fixed,
         "usd_real_cache": real,
         "vs_full_fixed_rate": fixed / full_fixed if full_fixed else None,
