@@ -14,7 +14,7 @@ JAC16 := jaclang==0.16.7
 JAC16_VENV := .venv-jac16
 JAC16_READY := $(JAC16_VENV)/ready-$(JAC16)-$(HERE)
 
-JAC_FILES = $(shell find jac examples -type f -name '*.jac' ! -name '*.impl.jac' ! -path '*/.jac/*' 2>/dev/null | sort)
+JAC_FILES = $(shell find jac py_bridge examples -type f -name '*.jac' ! -name '*.impl.jac' ! -path '*/.jac/*' 2>/dev/null | sort)
 
 # The lock's line for package $(1), at the time the recipe runs.
 pinned = $$(grep -E '^$(1)==' requirements.lock)
@@ -56,7 +56,7 @@ format: $(READY) ## sort imports and apply the safe fixes of the style check
 
 jac-check: $(READY) $(JAC16_READY) ## check the Jac code with the jaclang it runs on, and with the newest
 	@set -e; \
-	if [ -z "$(JAC_FILES)" ]; then echo "jac-check: no .jac files in jac/ and examples/" >&2; exit 1; fi; \
+	if [ -z "$(JAC_FILES)" ]; then echo "jac-check: no .jac files in jac/, py_bridge/ and examples/" >&2; exit 1; fi; \
 	for file in $(JAC_FILES); do echo "$$file"; $(VENV)/bin/jac check "$$file"; done; \
 	$(JAC16_VENV)/bin/jac check $(JAC_FILES)
 

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from contextrender.endpoint import Endpoint, describe, from_environment, import_litellm
 from contextrender.errors import InputError, UnavailableError
 
 Vector = npt.NDArray[Any]
@@ -59,16 +60,15 @@ def _wordllama() -> Embedder:
 
 
 def _litellm(model: str) -> Embedder:
+    endpoint = from_environment(model=model) or Endpoint(model)
+
     def embed(texts: list[str]) -> Vector:
-        import os
-
-        os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
-        import litellm  # seconds to import: only at the first use
-
+        litellm = import_litellm()
+        asked = {"model": model, "input": [text or " " for text in texts], **endpoint.options()}
         try:
-            answer = litellm.embedding(model=model, input=[text or " " for text in texts], timeout=30)
+            answer = endpoint.attempt(lambda: litellm.embedding(**asked))
         except Exception as error:
-            raise UnavailableError(f"the embedding model {model!r} did not answer: {type(error).__name__}") from error
+            raise UnavailableError(f"the embedding model {model!r} did not answer: {describe(error)}") from error
         return np.asarray([item["embedding"] for item in answer.data], dtype=np.float32)
 
     return embed

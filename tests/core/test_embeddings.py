@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from contextrender.embeddings import Embeddings, embed_hash
+from contextrender.endpoint import default_embedder
 from contextrender.errors import InputError
 
 
@@ -101,10 +102,17 @@ def test_litellm_asks_an_openai_compatible_server_over_http() -> None:
         "print(round(float(a[0] / a[1]), 4), round(float(b[0] / b[1]), 4))"
     )
     base = f"http://127.0.0.1:{server.server_port}/v1"
-    environment = {**os.environ, "OPENAI_API_BASE": base, "OPENAI_BASE_URL": base, "OPENAI_API_KEY": "test"}
+    environment = {**os.environ, "CTXGRAPH_API_BASE": base, "CTXGRAPH_API_KEY": "test"}
     done = subprocess.run(
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=120, check=False
     )
     server.shutdown()
     server.server_close()
     assert done.stdout.strip() == "2.0 4.0", done.stderr
+
+
+def test_the_default_embedder_is_the_one_the_environment_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CTXGRAPH_EMBED_MODEL", raising=False)
+    assert default_embedder() == "wordllama"
+    monkeypatch.setenv("CTXGRAPH_EMBED_MODEL", "text-embedding-3-small")
+    assert default_embedder() == "litellm:text-embedding-3-small"

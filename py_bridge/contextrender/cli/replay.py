@@ -4,13 +4,15 @@ from pathlib import Path
 
 import click
 
+from contextrender.endpoint import default_embedder
+
 
 @click.command("replay")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--trace", "wanted", help="The id of the run; the first by default.")
 @click.option("--policy", "--selector", "policy", default="default", show_default=True, help="Name of a policy.")
 @click.option("--budget", default=6000, show_default=True, type=click.IntRange(min=1), help="History tokens.")
-@click.option("--embedder", default="wordllama", show_default=True, help="wordllama, hash or litellm:<model>.")
+@click.option("--embedder", default=default_embedder, help="wordllama (default), hash, litellm:<model>.")
 def command(file: Path, wanted: str | None, policy: str, budget: int, embedder: str) -> None:
     """Show a recorded run turn by turn: what is kept, restored and omitted and why; tokens against full history."""
     from rich.console import Console
