@@ -166,10 +166,14 @@ class Session:
         start = self._align(events, whole)
         fresh = events[start:]
         if fresh:
-            ingest = Ingest(events=fresh, history=self.history, encoding=self.encoding)
-            Jac.spawn(self.node, ingest)
-            Jac.spawn(self.node, TrackReuse(fresh=ingest.fresh, history=self.history))
+            self.append(fresh)
         return [dict(message) for message in messages[start:]]
+
+    def append(self, events: Sequence[Event]) -> None:
+        """Add events behind the head as they are, without looking for what is known already."""
+        ingest = Ingest(events=events, history=self.history, encoding=self.encoding)
+        Jac.spawn(self.node, ingest)
+        Jac.spawn(self.node, TrackReuse(fresh=ingest.fresh, history=self.history))
 
     def _align(self, events: Sequence[Event], whole: bool | None) -> int:
         """Choose or fork the head branch; returns the index of the first event that is new to it."""

@@ -1,89 +1,79 @@
-"""Evaluation results as JSON and as tables."""
+"""The report: one folder with Markdown, figures, and all results as JSON."""
 
-from collections import Counter
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from rich.table import Table
+from contextrender.evaluation.chart import draw
+from contextrender.evaluation.closed_loop import loop_table
+from contextrender.evaluation.files import write_lines
+from contextrender.evaluation.replay import Case
+from contextrender.evaluation.tables import Grid, ablation_table, cost_table, file_table, mean_table
 
-from contextrender.evaluation.cost import Usage
-from contextrender.evaluation.events import AGE_BINS
-from contextrender.evaluation.replay import REFERENCE, TraceOutcome
-
-
-def _percent(hits: int, events: int) -> float | None:
-    return round(100 * hits / events, 2) if events else None
+CHART = "frontier"
 
 
-def _cost(outcomes: Sequence[TraceOutcome], name: str) -> dict[str, Any]:
-    """Cost on the traces that exceed the budget (App. C.1), against full history on the same traces."""
-    chosen = [outcome for outcome in outcomes if outcome.exceeds]
-    usage, management, reference = Usage(), Usage(), Usage()
-    for outcome in chosen:
-        usage += outcome.selectors[name].usage
-        management += outcome.selectors[name].management
-        reference += outcome.selectors[REFERENCE].usage
-    rate = reference.cache_rate
-    usage += management
-    hits = sum(sum(outcome.selectors[name].hits.values()) for outcome in chosen)
-    events = sum(sum(outcome.events.values()) for outcome in chosen)
-    fixed, real = usage.usd_fixed_rate(rate), usage.usd_real_cache()
-    full_fixed, full_real = reference.usd_fixed_rate(rate), reference.usd_real_cache()
-    return {
-        "traces": len(chosen),
-        "recall": _percent(hits, events),
-        "prompt_tokens": usage.prompt,
-        "cached_tokens": usage.cached,
-        "output_tokens": usage.output,
-        "embedding_tokens": usage.embedding,
-        "management": {"prompt": management.prompt, "output": management.output, "embedding": management.embedding},
-        "usd_fixed_rate": fixed,
-        "usd_real_cache": real,
-        "vs_full_fixed_rate": fixed / full_fixed if full_fixed else None,
-        "vs_full_real_cache": real / full_real if full_real else None,
-    }
+def chart_title(budgets: Sequence[int], bites: int, embedder: str) -> str:
+    """What the chart shows, in a line."""
+    sizes = ", ".join(f"{budget / 1000:g}K" for budget in budgets)
+    return f"Recall against real cost on recorded runs above {bites / 1000:g}K tokens, B = {sizes}; embedder {embedder}"
 
 
-def summarise(outcomes: Sequence[TraceOutcome], selectors: Sequence[str]) -> dict[str, Any]:
-    """One file's results by selector: recall with age bins (Eq. 8), renders over the budget, cost (Eq. 3, 9)."""
-    events: Counter[str] = Counter()
-    for outcome in outcomes:
-        events.update(outcome.events)
-    summary: dict[str, Any] = {}
-    for name in selectors:
-        hits: Counter[str] = Counter()
-        for outcome in outcomes:
-            hits.update(outcome.selectors[name].hits)
-        summary[name] = {
-            "events": events.total(),
-            "hits": hits.total(),
-            "recall": _percent(hits.total(), events.total()),
-            "by_age": {age_bin: [hits[age_bin], events[age_bin]] for age_bin in AGE_BINS},
-            "over_budget": sum(outcome.selectors[name].over_budget for outcome in outcomes),
-            "cost": _cost(outcomes, name),
+def grids(result: Mapping[str, Any], labels: Mapping[str, str], loop: dict[Case, dict[str, object]]) -> list[Grid]:
+    """All tables, for the main budget."""
+    files, budget = result["files"], result["budget"]
+    made: list[Grid] = []
+    if files:
+        goals = {
+            name: f"{row['goals_reached']} of {row['tasks']}" for (name, known), row in loop.items() if known == budget
         }
-    return summary
+        others = [
+            name for name in ("default", "default@every_call", "auto") if any(name in one for one in files.values())
+        ]
+        made.append(mean_table(files, budget, labels))
+        made.append(ablation_table(files, budget, others, goals))
+        made += [cost_table(file, summary, budget, labels) for file, summary in files.items()]
+        made += [file_table(file, summary, budget, labels) for file, summary in files.items()]
+    if loop:
+        made.append(loop_table(loop, dict(labels)))
+    return [grid for grid in made if grid.rows]
 
 
-def _number(value: float | None, digits: int) -> str:
-    return "–" if value is None else f"{value:.{digits}f}"
+def _sweep(points: Mapping[str, Sequence[Mapping[str, Any]]], labels: Mapping[str, str]) -> Grid:
+    budgets = sorted({row["budget"] for rows in points.values() for row in rows})
+    table = []
+    for name, rows in points.items():
+        by_budget = {row["budget"]: row for row in rows}
+        table.append((
+            labels.get(name, name),
+            *(f"{by_budget[b]['recall']:.1f} at {by_budget[b]['vs_full_real_cache']:.2f}" if b in by_budget else "–"
+              for b in budgets),
+        ))  # fmt: skip
+    return Grid("Recall at real cost, by budget", ("selector", *(f"{budget:,}" for budget in budgets)), table)
 
 
-def table(file: str, summary: dict[str, Any], budget: int) -> Table:
-    """One file's results as a table."""
-    events = next(iter(summary.values()))["events"] if summary else 0
-    made = Table(title=f"{file}: {events:,} reuse events, B = {budget:,}")
-    made.add_column("selector", no_wrap=True)
-    headings = ("recall %", *(f"age {age_bin}" for age_bin in AGE_BINS), "over budget", "traces > B", "recall > B",
-                "cost, fixed ρ", "cost, real cache")  # fmt: skip
-    for heading in headings:
-        made.add_column(heading, justify="right")
-    for name, row in summary.items():
-        ages = (_percent(*row["by_age"][age_bin]) for age_bin in AGE_BINS)
-        cost = row["cost"]
-        made.add_row(
-            name, _number(row["recall"], 1), *(_number(age, 1) for age in ages), str(row["over_budget"]),
-            str(cost["traces"]), _number(cost["recall"], 1), _number(cost["vs_full_fixed_rate"], 3),
-            _number(cost["vs_full_real_cache"], 3),
-        )  # fmt: skip
-    return made
+def write_report(
+    folder: Path,
+    result: Mapping[str, Any],
+    labels: Mapping[str, str],
+    loop: dict[Case, dict[str, object]],
+    command: str,
+) -> None:
+    """report.md, results.json, and the chart as PNG and SVG where there are points to draw."""
+    points = result.get("frontier", {})
+    text = ["# Evaluation", "", f"Made by `{command}`.", ""]
+    text += [f"Budget {result['budget']:,} tokens unless a table says otherwise; embedder {result['embedder']}. "
+             "Figures in brackets are 95 % bootstrap intervals over traces. What each number means: docs/evaluation.md "
+             "of ContextRender.", ""]  # fmt: skip
+    if result.get("left_out"):
+        text += ["Not measured:", "", *(f"- {why}" for why in result["left_out"]), ""]
+    if points:
+        budgets = sorted({row["budget"] for rows in points.values() for row in rows})
+        for suffix in (".png", ".svg"):
+            title = chart_title(budgets, result["budget"], result["embedder"])
+            draw(points, labels, folder / f"{CHART}{suffix}", title)
+        text += [f"![recall against real cost]({CHART}.png)", "", _sweep(points, labels).markdown()]
+    text += [grid.markdown() for grid in grids(result, labels, loop)]
+    write_lines(folder / "report.md", text)
+    write_lines(folder / "results.json", [json.dumps(result, indent=1)])
