@@ -23,7 +23,8 @@ class Event:
 
     `text` is what the model reads; `payload` is the wire JSON with marks where text and calls stand, "" where the
     message is the plain form; `call_id` names the call that a result answers; `identity` decides whether a message
-    that arrives again is the same one.
+    that arrives again is the same one. `beside` is other text that the model reads (reasoning, refusals, unknown
+    blocks): priced, never matched for reuse; `media_tokens` is the price of what is no text (images, files).
     """
 
     role: str
@@ -33,6 +34,8 @@ class Event:
     name: str = ""
     payload: str = ""
     identity: str = field(default="", repr=False)
+    beside: str = ""
+    media_tokens: int = 0
 
     @property
     def fingerprint(self) -> bytes:

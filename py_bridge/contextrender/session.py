@@ -13,6 +13,7 @@ from typing import Any
 from jaclang import JacMachineInterface as Jac
 
 from contextrender.embeddings import Embedder, Embeddings, Vector
+from contextrender.endpoint import default_embedder
 from contextrender.errors import InputError, NotFoundError
 from contextrender.events import OUTSIDE_ROLES, Event
 from contextrender.graph.archetypes import Session as SessionNode
@@ -26,7 +27,7 @@ from contextrender.layout import Layout
 from contextrender.planning import plan_render
 from contextrender.policy import Policy, policy_by_name
 from contextrender.tokens import encoding_name
-from contextrender.transcripts.chat import parse_messages
+from contextrender.transcripts.wire import wire_format
 
 Message = dict[str, Any]
 
@@ -110,7 +111,7 @@ class Plan:
 
     def messages(self) -> list[Message]:
         """The rendered messages, each a new object."""
-        walker = Render(pieces=[piece for piece, _ in self.shown], history=self.history)
+        walker = Render(pieces=[piece for piece, _ in self.shown], history=self.history, wire=self.session.wire)
         Jac.spawn(self.session.node, walker)
         messages: list[Message] = walker.messages
         return messages
@@ -129,20 +130,23 @@ class Session:
     """One agent run: a tree of branches over one graph. Not thread-safe; one caller at a time.
 
     policy: a name or a Policy; budget: tokens of history (App. A.4); embedder: a name or a callable
-    `list[str] -> array (n, d)`; model: chooses the tokenizer; vector_cache: where embeddings are kept.
+    `list[str] -> array (n, d)`; model: chooses the tokenizer; vector_cache: where embeddings are kept;
+    wire: the format of the messages that come in and go out: "chat", "responses" or "messages".
     """
 
     def __init__(
         self,
         policy: str | Policy = "default",
         budget: int = 6000,
-        embedder: str | Embedder = "wordllama",
+        embedder: str | Embedder | None = None,
         model: str | None = None,
         vector_cache: MutableMapping[bytes, Vector] | None = None,
+        wire: str = "chat",
     ) -> None:
         self.policy = policy_by_name(policy) if isinstance(policy, str) else policy
         self.budget = _checked_budget(budget)
-        self.embeddings = Embeddings(embedder, vector_cache)
+        self.wire = wire_format(wire)
+        self.embeddings = Embeddings(embedder or default_embedder(), vector_cache)
         self.encoding = encoding_name(model)
         self.node = SessionNode()
         self.branches = [History()]
@@ -160,7 +164,7 @@ class Session:
         twice. `whole=True` says that the list is the conversation and ends the head there; `whole=False` that it is
         a tail. Raises InputError before anything is changed.
         """
-        events = parse_messages(messages)
+        events = self.wire.parse(messages)
         if not events:
             return []
         start = self._align(events, whole)
@@ -293,7 +297,7 @@ class Session:
     def recall(self, ref: str) -> Message:
         """The original message of a tool result. Raises NotFoundError for an unknown ref."""
         for branch in (self.history, *self.branches):
-            walker = Recall(ref=ref, history=branch)
+            walker = Recall(ref=ref, history=branch, wire=self.wire)
             Jac.spawn(self.node, walker)
             if walker.message is not None:
                 message: Message = walker.message

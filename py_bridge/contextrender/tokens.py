@@ -12,6 +12,7 @@ from pathlib import Path
 import tiktoken
 
 from contextrender.errors import UnavailableError
+from contextrender.events import Event
 
 DEFAULT_ENCODING = "o200k_base"
 ITEM_OVERHEAD = 4
@@ -66,6 +67,12 @@ def count_tokens(text: str, encoding: str = DEFAULT_ENCODING) -> int:
 def message_tokens(text: str, encoding: str = DEFAULT_ENCODING) -> int:
     """Tok of a message or a tool result without its calls: 4 + tok(text)."""
     return ITEM_OVERHEAD + count_tokens(text, encoding)
+
+
+def event_tokens(event: Event, encoding: str = DEFAULT_ENCODING) -> int:
+    """Tok of a message without its calls, or of a result: its text, what stands beside it, images and files."""
+    beside = count_tokens(event.beside, encoding) if event.beside else 0
+    return message_tokens(event.text, encoding) + beside + event.media_tokens
 
 
 def call_tokens(name: str, arguments: str, encoding: str = DEFAULT_ENCODING) -> int:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from contextrender.errors import InputError
 from contextrender.transcripts.chat import build_message, parse_message, parse_messages
+from contextrender.transcripts.wire import Part, part_of
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -51,9 +52,8 @@ MESSAGE = st.one_of(
 )
 
 
-def rebuilt(message: dict[str, Any]) -> dict[str, Any]:
-    event = parse_message(message)
-    return build_message(event.role, event.text, event.payload, event.call_id, event.calls)
+def rebuilt(message: dict[str, Any]) -> dict[str, Any] | None:
+    return build_message(part_of(parse_message(message)))
 
 
 @given(MESSAGE)
@@ -71,7 +71,8 @@ def test_lone_surrogates_and_huge_integers_survive() -> None:
 @given(st.lists(CALL, min_size=2, max_size=4))
 def test_keeping_some_calls_keeps_their_bytes_and_order(calls: list[dict[str, Any]]) -> None:
     event = parse_message({"role": "assistant", "content": "hi", "tool_calls": calls, "extra": 1})
-    kept = build_message("assistant", event.text, event.payload, "", event.calls[::2])
+    some = dict(list(enumerate(event.calls))[::2])
+    kept = build_message(Part("assistant", event.text, event.payload, calls=some, cut=True))
     assert kept == {"role": "assistant", "content": "hi", "tool_calls": calls[::2], "extra": 1}
 
 
@@ -89,7 +90,7 @@ def test_the_text_of_content_parts_is_joined_by_a_newline() -> None:
         ({"role": "user", "content": [3]}, "messages[0].content"),
         ({"role": "assistant", "tool_calls": 3}, "messages[0].tool_calls"),
         ({"role": "assistant", "tool_calls": [{"id": "x"}]}, "messages[0].tool_calls[0]"),
-        ({"role": "assistant", "tool_calls": [{"id": 5, "function": {"name": "f"}}]}, "messages[0].tool_calls[0]"),
+        ({"role": "assistant", "tool_calls": [{"id": 5, "function": {"name": "f"}}]}, "messages[0].tool_calls[0].id"),
         ({"role": "tool", "tool_call_id": 5, "content": "x"}, "messages[0].tool_call_id"),
         ({"role": "user", "content": "x", "y": object()}, "messages[0]"),
         ({"role": "user", "content": "x", 5: 1}, "messages[0]"),
