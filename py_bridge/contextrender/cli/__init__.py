@@ -11,9 +11,13 @@ from contextrender.errors import ContextRenderError
 COMMANDS = {
     "demo": "Record a run in a small app world, replay it, and show what is kept, omitted and saved.",
     "eval": "Replay recorded runs with several selectors: recall of later-used results, and cost.",
+    "import": "Turn sessions of coding agents and benchmark results into one file of traces.",
     "replay": "Show one recorded run turn by turn: what is kept, restored and omitted.",
 }
 """Command -> its one line of help; each lives in contextrender.cli.<command> as `command`."""
+
+MODULES = {"import": "import_"}
+"""Commands whose name is no name of a module."""
 
 
 class _Commands(click.Group):
@@ -23,7 +27,7 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = import_module(f"contextrender.cli.{cmd_name}").command
+        command: click.Command = import_module(f"contextrender.cli.{MODULES.get(cmd_name, cmd_name)}").command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
