@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from contextrender.compaction.extractive import Extractive
-from contextrender.compaction.slots import SLOTS, fitted
+from contextrender.compaction.slots import SLOTS, fitted, with_identifiers
 from contextrender.compaction.summarizer import Excerpt, Summary, head_and_tail
 from contextrender.endpoint import Endpoint, describe, from_environment
 from contextrender.errors import InputError
@@ -73,16 +73,28 @@ class ByLLM:
         self.name: str = model.model if isinstance(model, Endpoint) else str(getattr(model, "model_name", "model"))
 
     def summarize(
-        self, excerpts: Sequence[Excerpt], budget: int, earlier: str = "", keep: Sequence[str] = ()
+        self,
+        excerpts: Sequence[Excerpt],
+        budget: int,
+        earlier: str = "",
+        keep: Sequence[str] = (),
+        guideline: str = "",
     ) -> Summary:
         """The typed slots as text, at most `budget` tokens; see `Summarizer`."""
 
         def ask(limit: int) -> tuple[str, list[Any]]:
-            from contextrender.compaction.extract import TypedSlots, extract, merge
+            from contextrender.compaction.extract import TypedSlots, extract, follow, merge
 
             text, calls = earlier, []
             parts = list(self._parts(excerpts))
             for number, part in enumerate(parts, 1):
+                if guideline:
+                    with self._asking(limit) as made:
+                        text = follow(guideline, text, part, limit).strip()
+                    calls += made
+                    if not text or count_tokens(text, self._encoding) > budget:
+                        raise ValueError("the answer is empty or longer than asked for")
+                    continue
                 with self._asking(limit) as made:
                     found = merge(text, part, limit) if text else extract(part, limit)
                 calls += made
@@ -90,9 +102,9 @@ class ByLLM:
                     raise TypeError("the answer is not of the asked type")
                 slots = {name: getattr(found, name) for name in SLOTS}
                 text = fitted(slots, keep if number == len(parts) else (), budget, self._encoding)
-            return text, calls
+            return (with_identifiers(text, keep, budget, self._encoding) if guideline else text), calls
 
-        content = ["summarize", [str(excerpt) for excerpt in excerpts], budget, earlier, list(keep)]
+        content = ["summarize", [str(excerpt) for excerpt in excerpts], budget, earlier, list(keep), guideline]
         summary = self._answered(content, budget, ask)
         if summary.failure:
             rules = self._rules.summarize(excerpts, budget, earlier, keep)

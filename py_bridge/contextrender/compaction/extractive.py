@@ -72,9 +72,14 @@ class Extractive:
         self._encoding = encoding
 
     def summarize(
-        self, excerpts: Sequence[Excerpt], budget: int, earlier: str = "", keep: Sequence[str] = ()
+        self,
+        excerpts: Sequence[Excerpt],
+        budget: int,
+        earlier: str = "",
+        keep: Sequence[str] = (),
+        guideline: str = "",
     ) -> Summary:
-        """The newest items that fit, slot by slot; an earlier summary's items count as older."""
+        """The newest items that fit, slot by slot; an earlier summary's items count as older. No guideline is read."""
         before, fresh = _read_back(earlier), _slots(excerpts)
         slots = {name: list(dict.fromkeys([*before[name], *fresh[name]])) for name in SLOTS}
         return self._summary(fitted(slots, keep, budget, self._encoding))

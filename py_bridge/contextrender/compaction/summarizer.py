@@ -45,12 +45,18 @@ class Summarizer(Protocol):
     def name(self) -> str: ...
 
     def summarize(
-        self, excerpts: Sequence[Excerpt], budget: int, earlier: str = "", keep: Sequence[str] = ()
+        self,
+        excerpts: Sequence[Excerpt],
+        budget: int,
+        earlier: str = "",
+        keep: Sequence[str] = (),
+        guideline: str = "",
     ) -> Summary:
         """A summary of at most `budget` tokens of the excerpts, merged with an `earlier` summary where there is one.
 
-        Every string of `keep` that the summary lost is appended verbatim, as far as the budget goes. Never raises for
-        a model's failure: it says so in `failure` and answers without the model.
+        Every string of `keep` that the summary lost is appended verbatim, as far as the budget goes. A `guideline`
+        takes the place of the typed slots: a model is told to follow it, fixed rules know none. Never raises for a model's
+        failure: it says so in `failure` and answers without the model.
         """
 
     def compact(self, call: str, result: str, budget: int) -> Summary:
