@@ -9,6 +9,7 @@ from contextrender import __version__
 from contextrender.errors import ContextRenderError
 
 COMMANDS = {
+    "benchmark": "Run agents with a model in the loop and compare methods: scores, tokens, costs.",
     "demo": "Record a run in a small app world, replay it, and show what is kept, omitted and saved.",
     "eval": "Replay recorded runs with several selectors: recall of later-used results, and cost.",
     "import": "Turn sessions of coding agents and benchmark results into one file of traces.",
