@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from contextrender.history import Entry, History, Piece, Shown
 
@@ -28,6 +29,8 @@ class Layout:
     tokens: int
     over_budget: bool
     reason: str
+    why: dict[str, Any] = field(default_factory=dict)
+    """Trace: what the schedule weighed, as JSON values."""
     terms: dict[str, Sequence[float]] = field(default_factory=dict)
     """Trace: by signal, its weighted contribution to each result's score, in result order."""
     scores: Sequence[float] = ()

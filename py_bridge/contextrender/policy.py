@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from contextrender.errors import InputError
+from contextrender.prices import prices_by_name
 
 Unit = Literal["result", "step"]
 Schedule = Literal["every_call", "cache_aware"]
@@ -23,6 +24,8 @@ class Policy:
     similarity_penalty: the 0.5 of Eq. 7; decay: λ; saturation: γ (App. A.3).
     cost_exponent: steps are taken by score / cost^cost_exponent.
     everything: pass the full history whatever the budget.
+    prices: preset or model whose prompt cache the cache-aware schedule reckons with (contextrender.prices).
+    auto: the model's window is the only limit; from the budget on, manage when that is the cheaper way to the end.
     """
 
     name: str = "custom"
@@ -34,6 +37,8 @@ class Policy:
     saturation: float = 0.2
     cost_exponent: float = 0.2
     everything: bool = False
+    prices: str = "paper"
+    auto: bool = False
 
     def __post_init__(self) -> None:
         if self.unit not in ("result", "step"):
@@ -42,6 +47,9 @@ class Policy:
             raise InputError(f"unknown schedule {self.schedule!r}", "policy.schedule", "every_call, cache_aware")
         if self.unit == "result" and self.schedule == "cache_aware":
             raise InputError("the cache-aware schedule selects whole steps", "policy.unit", "step")
+        if self.auto and self.schedule != "cache_aware":
+            raise InputError("auto weighs what the cache costs", "policy.schedule", "cache_aware")
+        prices_by_name(self.prices)
         if self.unit == "result" and not self.weights and not self.everything:
             raise InputError("no signal has a weight", "policy.weights", "at least one signal")
 
@@ -61,6 +69,7 @@ POLICIES: dict[str, Policy] = {
         Policy("default", {"idle": 1.0, "reuse": 1.0, "relevance": 1.0}, unit="step"),
         _LEARNED,
         replace(_LEARNED, name="learned@every_call", schedule="every_call"),
+        replace(_LEARNED, name="auto", prices="openai", auto=True),
         Policy("clairvoyant", {"given": 1.0, "idle": 0.001}, unit="step"),
     )
 }

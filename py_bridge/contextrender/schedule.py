@@ -7,9 +7,9 @@ the tail; or a checkpoint, which keeps the input up to a cut byte for byte and c
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ import numpy.typing as npt
 from contextrender.history import History, Shown
 from contextrender.layout import NOTE_TOKENS, Layout, show_restored
 from contextrender.names import Array
+from contextrender.prices import PRESETS, Prices
 from contextrender.steps import (
     Ints,
     calls_of,
@@ -35,12 +36,10 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class Constants:
-    """The schedule's prices, per token, and limits."""
+    """The schedule's values, in uncached input tokens, and limits."""
 
     reuse_value: float = 2100.0
-    """Input tokens that one foreseen use of a result is worth."""
-    price_in: float = 2.0
-    price_cached: float = 0.5
+    """What one foreseen use of a result is worth."""
     per_turn: float = 0.7
     """Further calls to expect per call made (as long again as so far, discounted)."""
     calls_min: float = 4
@@ -50,7 +49,7 @@ class Constants:
     low_water: float = 0.97
     """A checkpoint fills this part of the limit."""
     rewrite_margin: float = 1500.0
-    """Input tokens that a checkpoint must gain."""
+    """What a checkpoint must gain over appending, so that near-ties don't flip; 0 at a lifecycle event."""
     max_cuts: int = 10
     restore_max: float = 0.5
     """A restored result may take this part of the budget."""
@@ -60,6 +59,15 @@ BUDGETED = Constants()
 """For a budget that is a wall."""
 AUTO = Constants(reuse_value=1500.0, rewrite_margin=500.0)
 """For `budget="auto"`, where only the model's window is a wall."""
+
+
+class Circumstances(NamedTuple):
+    """What a decision depends on besides the history: the provider's prices, whether its cache has run out, and the
+    lifecycle events since the last render."""
+
+    prices: Prices = PRESETS["paper"]
+    cold: bool = False
+    events: tuple[str, ...] = ()
 
 
 class Option(NamedTuple):
@@ -74,16 +82,25 @@ class _Choice:
     """One render's decision: what all options share."""
 
     def __init__(
-        self, history: History, budget: int, limit: int, p: Array, prev: list[Shown], seen: int, constants: Constants
+        self,
+        history: History,
+        budget: int,
+        limit: int,
+        p: Array,
+        prev: list[Shown],
+        seen: int,
+        constants: Constants,
+        now: Circumstances,
     ) -> None:
         self.history, self.budget, self.limit, self.prev, self.constants = history, budget, limit, prev, constants
         entries, c = history.entries, constants
-        calls = min(max(c.calls_min, c.per_turn * history.turn), c.calls_max)
-        self.later = c.price_cached * calls
-        """Price of a token that stays: read from the cache at each expected call."""
-        self.keep = c.price_in + self.later
-        """Price of a token that is newly sent, then stays."""
-        self.worth = c.reuse_value * c.price_in * calls * p
+        self.now = now
+        self.calls = min(max(c.calls_min, c.per_turn * history.turn), c.calls_max)
+        """Further calls to expect."""
+        self.keep = now.prices.write + now.prices.cached * self.calls
+        """Price of a token that is newly sent, then read from the cache at each expected call."""
+        self.margin = 0.0 if now.events else c.rewrite_margin
+        self.worth = c.reuse_value * self.calls * p
         self.units = units_of(history)
         self.note_tokens = self.units.tokens + NOTE_TOKENS
         self.restorable: Mask = self.note_tokens <= c.restore_max * budget
@@ -150,13 +167,9 @@ class _Choice:
 
     def value(self, visible: Mask, cached: int, total: int) -> float:
         """What the visible results are worth, less the price of the input now and at the expected calls."""
-        c = self.constants
-        return (
-            float(self.worth[visible].sum())
-            - c.price_cached * cached
-            - c.price_in * (total - cached)
-            - (self.later * total)
-        )
+        prices = self.now.prices
+        now = prices.cost(0 if self.now.cold else cached, total)
+        return float(self.worth[visible].sum()) - now - self.calls * prices.reread(total)
 
     def with_notes(self, shown: list[Shown], numbers: Sequence[int]) -> list[Shown]:
         """Restored results behind everything but a current user message."""
@@ -191,6 +204,33 @@ class _Choice:
         shown = self.prev + self.with_notes(self.new, notes)
         total = self.totals[-1] + sum(tokens for _, tokens in shown[len(self.prev) :])
         return Option(self.value(visible, self.totals[-1], total), shown, len(self.prev))
+
+    def why(self, append: Option | None, rewrite: Option | None) -> dict[str, Any]:
+        """The decision as the trace tells it; values in uncached tokens, the margin taken off a checkpoint's."""
+        if append is None:
+            decision = "pressure: appending would pass the limit" if rewrite else "not even the pinned part fits"
+        elif rewrite is None:
+            decision = "no checkpoint fits"
+        elif rewrite.value > append.value:
+            decision = "a checkpoint pays"
+        else:
+            decision = "a checkpoint does not pay yet"
+        found: dict[str, Any] = {
+            "decision": decision,
+            "limit": self.limit,
+            "expected_calls": round(self.calls, 1),
+            "margin": self.margin,
+            "prices": self.now.prices.name,
+            "cache_cold": self.now.cold,
+            "events": list(self.now.events),
+        }
+        for name, option in (("append", append), ("checkpoint", rewrite)):
+            if option is not None:
+                found[f"{name}_value"] = round(option.value, 1)
+        if rewrite is not None:
+            found["checkpoint_keeps"] = self.totals[rewrite.common]
+            found["checkpoint_total"] = sum(tokens for _, tokens in rewrite.shown)
+        return found
 
     def cuts(self, at_end: bool) -> list[int]:
         """Where a checkpoint may begin: messages and notes behind the first user, the recent ones more densely."""
@@ -257,7 +297,7 @@ class _Choice:
                 break
             common += 1
         total = self.totals[cut] + sum(tokens for _, tokens in rest)
-        value = self.value(visible, self.totals[common], total) - c.rewrite_margin * c.price_in
+        value = self.value(visible, self.totals[common], total) - self.margin
         return Option(value, self.prev[:cut] + rest, common)
 
 
@@ -269,26 +309,31 @@ def append_or_checkpoint(
     seen: int,
     constants: Constants = BUDGETED,
     window: int | None = None,
+    now: Circumstances = Circumstances(),
 ) -> Layout:
     """The cheapest legal input that fits: `last` with what is new, or a checkpoint.
 
     p: by result, its usefulness; last: the previous layout of this branch, None at the first; seen: how many entries
     it had to choose from; window: the model's window, the only wall where `budget` just says when managing may begin.
+    The layout's `why` holds the break-even sum: the value of appending and of the best checkpoint.
     While nothing is new, a previous layout that fits is repeated, so that a retry sends the same bytes.
     """
     limit = budget if window is None else window
     if history.budgeted_tokens() <= budget and (last is None or last.reason == "whole"):
         return Layout(history.whole(), history.budgeted_tokens(), False, "whole")
     if last is not None and seen == len(history) and last.reason != "whole" and last.tokens <= limit:
-        return Layout(list(last.shown), last.tokens, False, "append")
+        return Layout(list(last.shown), last.tokens, False, "append", {"decision": "nothing is new"})
     prev = list(last.shown) if last else []
-    choice = _Choice(history, budget, limit, p, prev, seen if last else 0, constants)
-    best = choice.append()
-    for index, cut in enumerate(choice.cuts(at_end=best is None)):
+    choice = _Choice(history, budget, limit, p, prev, seen if last else 0, constants, now)
+    append = choice.append()
+    rewrite: Option | None = None
+    for index, cut in enumerate(choice.cuts(at_end=append is None)):
         option = choice.checkpoint(cut, may_drop_users=index == 0)
-        if option is not None and (best is None or option.value > best.value):
-            best = option
+        if option is not None and (rewrite is None or option.value > rewrite.value):
+            rewrite = option
+    best = rewrite if append is None or (rewrite is not None and rewrite.value > append.value) else append
+    why = choice.why(append, rewrite)
     if best is None:
-        return smallest(history, limit)
+        return replace(smallest(history, limit), why=why)
     tokens = choice.count(best.shown)
-    return Layout(best.shown, tokens, False, "append" if best.common == len(prev) else "checkpoint")
+    return Layout(best.shown, tokens, False, "append" if best.common == len(prev) else "checkpoint", why)
