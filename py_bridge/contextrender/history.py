@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from contextrender.context.facts import Fact
 from contextrender.embeddings import RESULT_CHARS, TASK_CHARS, Embeddings, Vector
 from contextrender.events import OUTSIDE_ROLES
 from contextrender.names import NameUse
@@ -18,8 +19,9 @@ from contextrender.values import call_text, extract_values
 
 
 class Piece(NamedTuple):
-    """One rendered message: an entry with the calls that are kept and its prose, or a note at the tail.
+    """One rendered message: an entry with the calls that are kept and its prose, or a note.
 
+    `note` is the kind of a note, "" for an entry at its place; `text` is what stands in place of the entry's own.
     Equal pieces of one branch render to equal bytes.
     """
 
@@ -27,6 +29,7 @@ class Piece(NamedTuple):
     calls: tuple[int, ...] = ()
     prose: bool = True
     note: str = ""
+    text: str = ""
 
 
 class Shown(NamedTuple):
@@ -115,6 +118,8 @@ class History:
         """By result: the turn of its latest use, else the turn that produced it."""
         self.value_nodes: dict[tuple[str, str], Any] = {}
         """(raw ref of the source result, reused value) -> the value's node; shared by the branches of a session."""
+        self.facts: list[Fact] = []
+        """What the host told, in order."""
         self.by_ref: dict[str, Entry] = {}
         """Raw ref -> the result."""
         self._open: dict[str, CallEntry] = {}
@@ -179,6 +184,7 @@ class History:
         """A new branch that shares the first `length` entries' nodes; nothing is tokenised or embedded again."""
         branch = History()
         branch.value_nodes = self.value_nodes
+        branch.facts = [fact for fact in self.facts if fact.position <= length]
         call_ids = {id(call): call_id for call_id, call in self._open.items()}
         for old in self.entries[:length]:
             calls = [replace(call, result=None) for call in old.calls]

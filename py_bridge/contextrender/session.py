@@ -12,6 +12,7 @@ from typing import Any
 
 from jaclang import JacMachineInterface as Jac
 
+from contextrender.context.facts import Fact, changes_anything, checked_fact
 from contextrender.embeddings import Embedder, Embeddings, Vector
 from contextrender.endpoint import default_embedder
 from contextrender.errors import InputError, NotFoundError
@@ -21,6 +22,7 @@ from contextrender.graph.explain import Explain
 from contextrender.graph.ingest import Ingest
 from contextrender.graph.recall import Recall
 from contextrender.graph.render import Render
+from contextrender.graph.tell import Tell
 from contextrender.graph.track_reuse import TrackReuse
 from contextrender.history import History, Shown
 from contextrender.layout import Layout
@@ -178,6 +180,25 @@ class Session:
         ingest = Ingest(events=events, history=self.history, encoding=self.encoding)
         Jac.spawn(self.node, ingest)
         Jac.spawn(self.node, TrackReuse(fresh=ingest.fresh, history=self.history))
+
+    def note(self, kind: str, text: str, **fields: Any) -> None:
+        """Tell a fact of the task that is not in the transcript; the next render shows what is current of it, once.
+
+        kind: constraint, permission, output_rule (they hold for the whole task), decision, approval_pending,
+        approval_resolved, interruption, retry, plan_step, error, file_changed, evidence. fields: kept for audit, never
+        shown; `key` says what the fact is about: a later one of the same kind and key takes its place, and an approval
+        is resolved by its key (without one, the latest). Telling what is known already changes nothing.
+        Raises InputError.
+        """
+        fact = checked_fact(kind, text, fields, len(self.history))
+        if changes_anything(self.history.facts, fact):
+            self._tell(fact)
+
+    def _tell(self, fact: Fact) -> Any:
+        """Put a fact into the graph; returns its node."""
+        walker = Tell(fact=fact, history=self.history)
+        Jac.spawn(self.node, walker)
+        return walker.note
 
     def _align(self, events: Sequence[Event], whole: bool | None) -> int:
         """Choose or fork the head branch; returns the index of the first event that is new to it."""
