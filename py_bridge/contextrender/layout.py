@@ -1,10 +1,11 @@
 """What a selector decides: the pieces to show, in order, and what they cost."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from contextrender.history import Entry, History, Piece, Shown
+from contextrender.names import Array
 
 RESTORED_NOTE = "restored"
 """A piece with this note is a complete earlier result, shown again at the tail as a user message."""
@@ -31,9 +32,10 @@ class Layout:
     reason: str
     why: dict[str, Any] = field(default_factory=dict)
     """Trace: what the schedule weighed, as JSON values."""
-    terms: dict[str, Sequence[float]] = field(default_factory=dict)
+    terms: Mapping[str, Array] = field(default_factory=dict, compare=False)
     """Trace: by signal, its weighted contribution to each result's score, in result order."""
-    scores: Sequence[float] = ()
+    scores: Array | None = field(default=None, compare=False)
+    """None where nothing was scored."""
 
 
 def show(entry: Entry, calls: Sequence[int], prose: bool = True) -> Shown:
@@ -53,5 +55,6 @@ def counted_tokens(history: History, shown: Sequence[Shown]) -> int:
     return sum(
         tokens
         for piece, tokens in shown
-        if not history.entries[piece.position].outside and (current is None or piece.position != current.position)
+        if piece.note
+        or (not history.entries[piece.position].outside and (current is None or piece.position != current.position))
     )

@@ -1,20 +1,34 @@
 """One render's decision: from a history, a policy and a budget to a layout. Pure: it changes nothing."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 
+from contextrender.context.host import BARE, Host
+from contextrender.context.tail import Tail
 from contextrender.embeddings import Embeddings
 from contextrender.history import History
-from contextrender.layout import Layout
+from contextrender.layout import Layout, counted_tokens
 from contextrender.policy import Policy
 from contextrender.prices import DEFAULT_WINDOW
-from contextrender.schedule import AUTO, Circumstances, append_or_checkpoint
+from contextrender.schedule import AS_IN_THE_PAPER, AUTO, AUTO_FROM, Circumstances, append_or_checkpoint
 from contextrender.selection import select_results
 from contextrender.signals import Array, View, score
 from contextrender.steps import outside_positions, select_steps
 from contextrender.usefulness import load_weights, signals, usefulness
+from contextrender.whole import smallest_with_start, whole
+
+FACTS_SHARE = 0.25
+"""The part of the budget that facts told by the host may take; those that find no room are left out, and counted."""
+
+
+def scored(
+    history: History, embeddings: Embeddings, policy: Policy, given: Mapping[int, float] | None = None
+) -> tuple[Array, dict[str, Array]]:
+    """Each result's usefulness and its terms, as a render of this history sees them."""
+    return _usefulness(View(history, embeddings, policy.decay, policy.saturation, given or {}), policy)
 
 
 def _usefulness(view: View, policy: Policy) -> tuple[Array, dict[str, Array]]:
@@ -40,27 +54,55 @@ def plan_render(
     last: Layout | None = None,
     seen: int = 0,
     given: Mapping[int, float] | None = None,
-    now: Circumstances = Circumstances(),
+    now: Circumstances = AS_IN_THE_PAPER,
     window: int = DEFAULT_WINDOW,
+    host: Host = BARE,
 ) -> Layout:
     """What to show before the next invocation.
 
     last, seen: the previous layout of this session and how many entries it had to choose from (the cache-aware
     schedule appends to it). given: scores by position for the signal `given`. now: prices and the cache's state.
     window: the model's, the only wall of a policy with `auto`, whose budget says from when on managing may pay.
+    host: what the client allows.
     """
-    fits = history.budgeted_tokens() <= budget
-    if policy.everything or (fits and (policy.schedule == "every_call" or last is None or last.reason == "whole")):
-        tokens = history.budgeted_tokens()
-        return Layout(history.whole(), tokens, tokens > budget, "whole")
+    tail = Tail(history, host, FACTS_SHARE * budget, last.shown if last else ())
+    budget = int(AUTO_FROM * budget) if policy.auto else budget
+    wall = math.inf if policy.everything else budget
+    everything = whole(history, wall, tail, _unless_reselecting(policy, last), seen)
+    if everything is not None:
+        return everything
     view = View(history, embeddings, policy.decay, policy.saturation, given or {})
     scores, terms = _usefulness(view, policy)
-    if policy.unit == "result":
-        layout = select_results(view, scores, budget, policy.similarity_penalty)
-    elif policy.schedule == "every_call":
-        layout = select_steps(history, budget, scores, policy.cost_exponent)
-    elif policy.auto:
-        layout = append_or_checkpoint(history, budget, scores, last, seen, AUTO, _wall(history, window), now)
+    if policy.auto:
+        layout = append_or_checkpoint(history, budget, scores, last, seen, AUTO, _wall(history, window), now, tail)
+    elif policy.schedule == "cache_aware":
+        layout = append_or_checkpoint(history, budget, scores, last, seen, now=now, tail=tail)
     else:
-        layout = append_or_checkpoint(history, budget, scores, last, seen, now=now)
-    return replace(layout, scores=scores.tolist(), terms={name: values.tolist() for name, values in terms.items()})
+        layout = _selected(view, policy, budget, scores, tail)
+    why = {**layout.why, "facts_left_out": tail.left_out} if tail.left_out else layout.why
+    return replace(layout, scores=scores, terms=terms, why=why)
+
+
+def _unless_reselecting(policy: Policy, last: Layout | None) -> Layout | None:
+    """The layout to go on from: none where each call selects afresh."""
+    return last if policy.schedule == "cache_aware" and not policy.everything else None
+
+
+def _selected(view: View, policy: Policy, budget: int, scores: Array, tail: Tail) -> Layout:
+    """The history selected afresh, with the stable start and what is current at the tail, all under the budget."""
+    history = view.history
+    notes = tail.delta([tail.start] if tail.start else ())
+    room = budget - sum(tokens for _, tokens in (*notes, *([tail.start] if tail.start else [])))
+
+    def select(size: int) -> Layout:
+        if policy.unit == "result":
+            return select_results(view, scores, size, policy.similarity_penalty)
+        return select_steps(history, size, scores, policy.cost_exponent)
+
+    layout = select(max(0, room))
+    if tail.silent:
+        return layout
+    if layout.over_budget:
+        return smallest_with_start(history, budget, tail)
+    shown = tail.at_tail(tail.with_start(layout.shown), notes)
+    return replace(layout, shown=shown, tokens=counted_tokens(history, shown))

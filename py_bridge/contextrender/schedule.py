@@ -14,7 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from contextrender.history import History, Shown
+from contextrender.context.host import BARE
+from contextrender.context.tail import START_NOTE, Tail
+from contextrender.history import History, Piece, Shown
 from contextrender.layout import NOTE_TOKENS, Layout, show_restored
 from contextrender.names import Array
 from contextrender.prices import PRESETS, Prices
@@ -26,10 +28,10 @@ from contextrender.steps import (
     latest_step,
     outside_positions,
     recent_assistants,
-    smallest,
     units_of,
 )
 from contextrender.tokens import ITEM_OVERHEAD
+from contextrender.whole import smallest_with_start, whole
 
 Mask = npt.NDArray[np.bool_]
 
@@ -57,8 +59,10 @@ class Constants:
 
 BUDGETED = Constants()
 """For a budget that is a wall."""
-AUTO = Constants(reuse_value=1500.0, rewrite_margin=500.0)
-"""For `budget="auto"`, where only the model's window is a wall."""
+AUTO = Constants(reuse_value=1500.0, per_turn=0.3, rewrite_margin=5000.0)
+"""For `auto`, where only the window is a wall: it expects fewer calls, so that what it begins has paid sooner."""
+AUTO_FROM = 1.5
+"""`auto` passes everything through up to this multiple of the budget: less is never worth a checkpoint."""
 
 
 class Circumstances(NamedTuple):
@@ -68,6 +72,9 @@ class Circumstances(NamedTuple):
     prices: Prices = PRESETS["paper"]
     cold: bool = False
     events: tuple[str, ...] = ()
+
+
+AS_IN_THE_PAPER = Circumstances()
 
 
 class Option(NamedTuple):
@@ -91,8 +98,10 @@ class _Choice:
         seen: int,
         constants: Constants,
         now: Circumstances,
+        tail: Tail,
     ) -> None:
         self.history, self.budget, self.limit, self.prev, self.constants = history, budget, limit, prev, constants
+        self.tail = tail
         entries, c = history.entries, constants
         self.now = now
         self.calls = min(max(c.calls_min, c.per_turn * history.turn), c.calls_max)
@@ -108,8 +117,8 @@ class _Choice:
         self.origin = np.where(self.units.step >= 0, self.units.step, places)
         """By result, where its unit begins; a cut before it can show the unit at its place, else only as a note."""
         self.latest, self.pinned = latest_step(history)
-        if self.latest is not None and any(call.result is None for call in self.latest.calls):
-            self.restorable = np.zeros_like(self.restorable)  # nothing may stand between a call and its result
+        if not tail.allowed:
+            self.restorable = np.zeros_like(self.restorable)
         self.recent = recent_assistants(history, c.recent)
         near = np.isin(self.units.step, [entry.position for entry in self.recent])
         self.step_cost = (
@@ -124,10 +133,10 @@ class _Choice:
         self.user_places = [user.position for user in history.users]
         self.user_sums = [0, *accumulate(0 if user is current else user.tokens for user in history.users)]
         # What stands in the first q pieces of the previous input.
-        self.numbers = [entries[piece.position].number for piece, _ in prev]
+        self.numbers = [-1 if piece.text else entries[piece.position].number for piece, _ in prev]
         self.totals = [0, *accumulate(tokens for _, tokens in prev)]
         self.uncounted = {*self.outside, self.current}
-        self.counted = [0, *accumulate(0 if piece.position in self.uncounted else tokens for piece, tokens in prev)]
+        self.counted = [0, *accumulate(tokens if self.counts(piece) else 0 for piece, tokens in prev)]
         self.after = [0, *accumulate((0 if piece.note else piece.position + 1 for piece, _ in prev), max)]
         self._match_new(seen)
 
@@ -153,11 +162,17 @@ class _Choice:
 
     def _is_cut(self, at: int) -> bool:
         piece = self.prev[at].key
+        if piece.note == START_NOTE:
+            return False
         return bool(piece.note) or self.history.entries[piece.position].role == "assistant"
+
+    def counts(self, piece: Piece) -> bool:
+        """Whether a piece stands under the budget."""
+        return bool(piece.note) or piece.position not in self.uncounted
 
     def count(self, shown: Sequence[Shown]) -> int:
         """Tokens under the budget."""
-        return sum(tokens for piece, tokens in shown if piece.position not in self.uncounted)
+        return sum(tokens for piece, tokens in shown if self.counts(piece))
 
     def shown_results(self, numbers: Sequence[int]) -> Mask:
         """Which results are among these numbers (-1: not a result)."""
@@ -171,12 +186,9 @@ class _Choice:
         now = prices.cost(0 if self.now.cold else cached, total)
         return float(self.worth[visible].sum()) - now - self.calls * prices.reread(total)
 
-    def with_notes(self, shown: list[Shown], numbers: Sequence[int]) -> list[Shown]:
-        """Restored results behind everything but a current user message."""
-        notes = [show_restored(self.history.results[number]) for number in numbers]
-        if notes and shown and shown[-1].key.position == self.current:
-            return [*shown[:-1], *notes, shown[-1]]
-        return shown + notes
+    def with_notes(self, shown: list[Shown], numbers: Sequence[int], told: list[Shown]) -> list[Shown]:
+        """Restored results, then what is told, behind everything but a current user message."""
+        return self.tail.at_tail(shown, [*(show_restored(self.history.results[number]) for number in numbers), *told])
 
     def take(self, numbers: Ints, costs: Ints, used: float, cap: float) -> list[int]:
         """Greedily, the results worth their costs, best gain per token first, that fit between `used` and `cap`."""
@@ -192,7 +204,8 @@ class _Choice:
 
     def append(self) -> Option | None:
         """The previous input, what is new, and restored results that are worth it; None when it does not fit."""
-        used = self.counted[-1] + self.count(self.new)
+        told = self.tail.delta(self.prev)
+        used = self.counted[-1] + self.count(self.new) + self.count(told)
         if used > self.limit:
             return None
         visible = self.shown_results(
@@ -201,7 +214,7 @@ class _Choice:
         numbers = self.worthy[(self.restorable & ~visible)[self.worthy]]
         notes = self.take(numbers, self.note_tokens[numbers], used, self.limit)
         visible[notes] = True
-        shown = self.prev + self.with_notes(self.new, notes)
+        shown = self.prev + self.with_notes(self.new, notes, told)
         total = self.totals[-1] + sum(tokens for _, tokens in shown[len(self.prev) :])
         return Option(self.value(visible, self.totals[-1], total), shown, len(self.prev))
 
@@ -246,6 +259,10 @@ class _Choice:
             found = early[:: max(1, -(-len(early) // (most - late)))] + found[-late:]
         return found
 
+    def starts(self, cut: int) -> bool:
+        """Whether the previous input up to `cut` holds the stable start."""
+        return any(piece.note == START_NOTE for piece, _ in self.prev[:cut])
+
     def checkpoint(self, cut: int, may_drop_users: bool) -> Option | None:
         """The previous input up to `cut`, then what is pinned and what is worth its price; None if that is too much."""
         history, c, limit = self.history, self.constants, self.limit
@@ -256,6 +273,8 @@ class _Choice:
         fixed = sorted(forced.union(number for number in self.pinned if not shown[number]))
         first_user = bisect_left(self.user_places, start)
         must = self.counted[cut] + self.user_sums[-1] - self.user_sums[first_user]
+        told = self.tail.delta(self.prev[:cut])
+        must += self.count(told) + (self.tail.start.tokens if self.tail.start and not self.starts(cut) else 0)
         must += (latest.full_tokens if latest else 0) + sum(history.results[number].tokens for number in fixed)
         gone: set[int] = set()
         if must > limit:
@@ -288,7 +307,9 @@ class _Choice:
         whole += [position for position in self.user_places[first_user:] if position not in gone]
         whole += [history.results[number].position for number in (*fixed, *kept)]
         whole += [latest.position] if latest else []
-        rest = self.with_notes(in_order(history, whole, calls, prose), sorted(set(chosen).difference(kept)))
+        body = in_order(history, whole, calls, prose)
+        body = body if self.starts(cut) else self.tail.with_start(body)
+        rest = self.with_notes(body, sorted(set(chosen).difference(kept)), told)
         if self.counted[cut] + self.count(rest) > limit:
             return None
         common = cut
@@ -309,22 +330,27 @@ def append_or_checkpoint(
     seen: int,
     constants: Constants = BUDGETED,
     window: int | None = None,
-    now: Circumstances = Circumstances(),
+    now: Circumstances = AS_IN_THE_PAPER,
+    tail: Tail | None = None,
 ) -> Layout:
     """The cheapest legal input that fits: `last` with what is new, or a checkpoint.
 
     p: by result, its usefulness; last: the previous layout of this branch, None at the first; seen: how many entries
     it had to choose from; window: the model's window, the only wall where `budget` just says when managing may begin.
     The layout's `why` holds the break-even sum: the value of appending and of the best checkpoint.
+    tail: what the task context adds.
     While nothing is new, a previous layout that fits is repeated, so that a retry sends the same bytes.
     """
     limit = budget if window is None else window
-    if history.budgeted_tokens() <= budget and (last is None or last.reason == "whole"):
-        return Layout(history.whole(), history.budgeted_tokens(), False, "whole")
-    if last is not None and seen == len(history) and last.reason != "whole" and last.tokens <= limit:
+    tail = tail or Tail(history, BARE, 0)
+    everything = whole(history, budget, tail, last, seen)
+    if everything is not None:
+        return everything
+    unchanged = last is not None and seen == len(history) and not tail.missing(last.shown)
+    if unchanged and last is not None and last.reason != "whole" and last.tokens <= limit:
         return Layout(list(last.shown), last.tokens, False, "append", {"decision": "nothing is new"})
     prev = list(last.shown) if last else []
-    choice = _Choice(history, budget, limit, p, prev, seen if last else 0, constants, now)
+    choice = _Choice(history, budget, limit, p, prev, seen if last else 0, constants, now, tail)
     append = choice.append()
     rewrite: Option | None = None
     for index, cut in enumerate(choice.cuts(at_end=append is None)):
@@ -334,6 +360,6 @@ def append_or_checkpoint(
     best = rewrite if append is None or (rewrite is not None and rewrite.value > append.value) else append
     why = choice.why(append, rewrite)
     if best is None:
-        return replace(smallest(history, limit), why=why)
+        return replace(smallest_with_start(history, limit, tail), why=why)
     tokens = choice.count(best.shown)
     return Layout(best.shown, tokens, False, "append" if best.common == len(prev) else "checkpoint", why)

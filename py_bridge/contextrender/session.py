@@ -6,13 +6,17 @@ rendered = session.render()
 """
 
 import itertools
+import json
 from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
+from hashlib import blake2b
 from typing import Any
 
 from jaclang import JacMachineInterface as Jac
 
+from contextrender.compaction.summarizer import Summarizer
 from contextrender.context.facts import Fact, changes_anything, checked_fact
+from contextrender.context.host import Host
 from contextrender.embeddings import Embedder, Embeddings, Vector
 from contextrender.endpoint import default_embedder
 from contextrender.errors import InputError, NotFoundError
@@ -26,12 +30,18 @@ from contextrender.graph.tell import Tell
 from contextrender.graph.track_reuse import TrackReuse
 from contextrender.history import History, Shown
 from contextrender.layout import Layout
-from contextrender.planning import plan_render
+from contextrender.names import Array
+from contextrender.planning import plan_render, scored
 from contextrender.policy import Policy, policy_by_name
+from contextrender.prices import prices_by_name, window_of_model
+from contextrender.schedule import Circumstances
 from contextrender.tokens import encoding_name
+from contextrender.trace import Explained, ResultTrace, ShownTrace
 from contextrender.transcripts.wire import wire_format
 
 Message = dict[str, Any]
+SCORES_KEPT = 16
+"""Renders whose scores are kept in memory; those of an older one are computed again when it is explained."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,37 +57,6 @@ class Rendered:
     omitted: tuple[str, ...]
     over_budget: bool
     snapshot_id: str
-
-
-@dataclass(frozen=True, slots=True)
-class ResultTrace:
-    """Why one tool result was kept, restored or omitted.
-
-    The terms add up to the score (Eq. 2); the learned model's score is the logistic function of their sum.
-    """
-
-    ref: str
-    tool: str
-    turn: int
-    tokens: int
-    terms: dict[str, float]
-    score: float
-    fate: str
-    reused_values: list[str]
-
-
-@dataclass(frozen=True, slots=True)
-class Explained:
-    """The trace of one render."""
-
-    snapshot_id: str
-    policy: str
-    budget: int
-    turn: int
-    tokens: int
-    reason: str
-    over_budget: bool
-    results: list[ResultTrace]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +88,12 @@ class Plan:
     def kept(self) -> list[int]:
         """Positions of the tool results that are shown in full."""
         entries = self.history.entries
-        return sorted({piece.position for piece, _ in self.shown if entries[piece.position].number >= 0})
+        return sorted({key.position for key, _ in self.shown if not key.text and entries[key.position].number >= 0})
+
+    @property
+    def scores_anything(self) -> bool:
+        """Whether the results were weighed: not where everything is shown."""
+        return self.layout.reason != "whole"
 
     def messages(self) -> list[Message]:
         """The rendered messages, each a new object."""
@@ -134,6 +118,9 @@ class Session:
     policy: a name or a Policy; budget: tokens of history (App. A.4); embedder: a name or a callable
     `list[str] -> array (n, d)`; model: chooses the tokenizer; vector_cache: where embeddings are kept;
     wire: the format of the messages that come in and go out: "chat", "responses" or "messages".
+    contract: the system prompt may be extended: each render begins with a stable start behind it, which tells how the
+    history is shown and what holds for the whole task. tail_notes: renders may put user messages of ours at the tail.
+    recall: something can redeem raw refs, so that they may be shown. summarizer: see contextrender.compaction.
     """
 
     def __init__(
@@ -144,12 +131,18 @@ class Session:
         model: str | None = None,
         vector_cache: MutableMapping[bytes, Vector] | None = None,
         wire: str = "chat",
+        contract: bool = False,
+        tail_notes: bool = True,
+        recall: bool = False,
+        summarizer: Summarizer | None = None,
     ) -> None:
         self.policy = policy_by_name(policy) if isinstance(policy, str) else policy
         self.budget = _checked_budget(budget)
         self.wire = wire_format(wire)
         self.embeddings = Embeddings(embedder or default_embedder(), vector_cache)
         self.encoding = encoding_name(model)
+        self.host = Host(contract, tail_notes, recall, summarizer, self.encoding)
+        self.window = window_of_model(model)
         self.node = SessionNode()
         self.branches = [History()]
         self.history = self.branches[0]
@@ -157,6 +150,8 @@ class Session:
         self._snapshots: dict[str, _Snapshot] = {}
         self._last: dict[int, Plan] = {}
         self._ids = itertools.count(1)
+        self._scores: dict[str, tuple[Array, Mapping[str, Array]]] = {}
+        """By snapshot, the latest ones: what each result scored, and its terms."""
 
     def ingest(self, messages: Sequence[Mapping[str, Any]], whole: bool | None = None) -> list[Message]:
         """Add what is new of chat-completions messages; returns the new messages, [] when all are known.
@@ -245,8 +240,23 @@ class Session:
             last.layout if last else None,
             last.seen if last else 0,
             given,
+            self._circumstances(policy, last, len(self.history)),
+            self.window,
+            self.host,
         )
         return Plan(self, self.history, layout, len(self.history), policy)
+
+    def _circumstances(self, policy: Policy, last: Plan | None, length: int) -> Circumstances:
+        """The provider's prices, and whether its cache has run out since the last model call.
+
+        That call was made when the last event that it could show had come; the next one is made now that the newest
+        event has. Both times are on their nodes, so a replay decides the same.
+        """
+        prices, entries = prices_by_name(policy.prices), self.history.entries
+        if last is None or not 0 < last.seen <= length <= len(entries):
+            return Circumstances(prices)
+        idle = entries[length - 1].node.created - entries[last.seen - 1].node.created
+        return Circumstances(prices, idle > prices.ttl)
 
     def render(self, budget: int | None = None) -> Rendered:
         """The messages for the next model call, under the budget; recorded as a snapshot."""
@@ -255,7 +265,9 @@ class Session:
         last = self._last_plan(history)
         plan = self.plan(self.policy, limit, last)
         snapshot_id = f"s{next(self._ids)}"
-        bare = replace(plan, layout=replace(plan.layout, terms={}, scores=()))
+        bare = replace(plan, layout=replace(plan.layout, terms={}, scores=None))
+        if plan.layout.scores is not None:
+            self._keep_scores(snapshot_id, plan.layout.scores, plan.layout.terms)
         self._snapshots[snapshot_id] = _Snapshot(history, len(history), limit, last, bare)
         self._last[id(history)] = bare
         shown = set(plan.kept)
@@ -289,31 +301,63 @@ class Session:
         snapshot = self._snapshots.get(snapshot_id)
         if snapshot is None:
             raise NotFoundError(f"no snapshot {snapshot_id!r} in this session")
-        then = snapshot.history.fork(snapshot.length)
-        last = snapshot.last
-        layout = plan_render(
-            then,
-            self.embeddings,
-            snapshot.plan.policy,
-            snapshot.budget,
-            last.layout if last else None,
-            last.seen if last else 0,
-        )
-        walker = Explain(layout=layout, history=then)
+        plan, history = snapshot.plan, snapshot.history
+        layout, scores, terms = plan.layout, *self._scored(snapshot_id, snapshot)
+        walker = Explain(layout=layout, history=history, length=snapshot.length, terms=terms, scores=scores)
         Jac.spawn(self.node, walker)
-        results = [
-            ResultTrace(**{name: getattr(item, name) for name in ResultTrace.__slots__}) for item in walker.results
-        ]
+        shown = self._shown_traces(snapshot)
+        total, prefix = sum(item.tokens for item in shown), sum(item.tokens for item in shown if item.cached)
+        now = self._circumstances(plan.policy, snapshot.last, snapshot.length)
         return Explained(
-            snapshot_id,
-            snapshot.plan.policy.name,
-            snapshot.budget,
-            then.turn,
-            layout.tokens,
-            layout.reason,
-            layout.over_budget,
-            results,
+            snapshot_id=snapshot_id,
+            policy=plan.policy.name,
+            budget=snapshot.budget,
+            turn=sum(entry.position < snapshot.length for entry in history.assistants),
+            tokens=layout.tokens,
+            reason=layout.reason,
+            over_budget=layout.over_budget,
+            results=[
+                ResultTrace(**{name: getattr(item, name) for name in ResultTrace.__slots__}) for item in walker.results
+            ],
+            why={name: value for name, value in layout.why.items() if name != "facts_left_out"},
+            shown=shown,
+            total_tokens=total,
+            prefix_tokens=prefix,
+            cost=round(now.prices.cost(0 if now.cold else prefix, total), 1),
+            facts_left_out=layout.why.get("facts_left_out", 0),
         )
+
+    def _scored(self, snapshot_id: str, snapshot: _Snapshot) -> tuple[list[float], dict[str, list[float]]]:
+        """Scores and terms of a render: kept for the latest ones, else computed again from the history as it was."""
+        if snapshot_id not in self._scores:
+            policy, history = snapshot.plan.policy, snapshot.history
+            if not snapshot.plan.scores_anything:
+                return [], {}
+            then = history if len(history) == snapshot.length else history.fork(snapshot.length)
+            self._keep_scores(snapshot_id, *scored(then, self.embeddings, policy))
+        scores, terms = self._scores[snapshot_id]
+        return scores.tolist(), {name: values.tolist() for name, values in terms.items()}
+
+    def _keep_scores(self, snapshot_id: str, scores: Array, terms: Mapping[str, Array]) -> None:
+        self._scores[snapshot_id] = scores, terms
+        while len(self._scores) > SCORES_KEPT:
+            del self._scores[next(iter(self._scores))]
+
+    def _shown_traces(self, snapshot: _Snapshot) -> list[ShownTrace]:
+        """What the model saw, message by message; equal pieces render to equal bytes, so that a later look is true."""
+        before = [shown.key for shown in snapshot.last.shown] if snapshot.last else []
+        shown = snapshot.plan.shown
+        walker = Render(pieces=[piece for piece, _ in shown], history=snapshot.history, wire=self.wire)
+        Jac.spawn(self.node, walker)
+        traces: list[ShownTrace] = []
+        same = True
+        for number, (part, (piece, tokens)) in enumerate(zip(walker.parts, shown, strict=True)):
+            same = same and number < len(before) and before[number] == piece
+            kind = piece.note or ("shortened" if piece.text else "result" if part.role == "tool" else "message")
+            wire = json.dumps(self.wire.build([part]), ensure_ascii=False).encode("utf-8", "surrogatepass")
+            digest = blake2b(wire, digest_size=8).hexdigest()
+            traces.append(ShownTrace(part.role, kind, piece.position, tokens, digest, same))
+        return traces
 
     def recall(self, ref: str) -> Message:
         """The original message of a tool result. Raises NotFoundError for an unknown ref."""
