@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from contextrender.errors import InputError
-from contextrender.prices import prices_by_name
+from contextrender.prices import Prices, prices_by_name
 
 Unit = Literal["result", "step"]
 Schedule = Literal["every_call", "cache_aware"]
@@ -24,7 +24,7 @@ class Policy:
     similarity_penalty: the 0.5 of Eq. 7; decay: λ; saturation: γ (App. A.3).
     cost_exponent: steps are taken by score / cost^cost_exponent.
     everything: pass the full history whatever the budget.
-    prices: preset or model whose prompt cache the cache-aware schedule reckons with (contextrender.prices).
+    prices: preset, model or Prices of the prompt cache that the cache-aware schedule reckons with.
     auto: the model's window is the only limit; from the budget on, manage when that is the cheaper way to the end.
     """
 
@@ -37,7 +37,7 @@ class Policy:
     saturation: float = 0.2
     cost_exponent: float = 0.2
     everything: bool = False
-    prices: str = "paper"
+    prices: str | Prices = "paper"
     auto: bool = False
 
     def __post_init__(self) -> None:
@@ -49,6 +49,8 @@ class Policy:
             raise InputError("the cache-aware schedule selects whole steps", "policy.unit", "step")
         if self.auto and self.schedule != "cache_aware":
             raise InputError("auto weighs what the cache costs", "policy.schedule", "cache_aware")
+        if isinstance(self.prices, Mapping):  # as it comes from JSON
+            object.__setattr__(self, "prices", Prices(**self.prices))
         prices_by_name(self.prices)
         if self.unit == "result" and not self.weights and not self.everything:
             raise InputError("no signal has a weight", "policy.weights", "at least one signal")

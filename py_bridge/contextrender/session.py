@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
-from typing import Any
+from typing import Any, Literal
 
 from jaclang import JacMachineInterface as Jac
 
@@ -33,13 +33,15 @@ from contextrender.layout import Layout
 from contextrender.names import Array
 from contextrender.planning import plan_render, scored
 from contextrender.policy import Policy, policy_by_name
-from contextrender.prices import prices_by_name, window_of_model
+from contextrender.prices import prices_by_name, prices_of_model, window_of_model
 from contextrender.schedule import Circumstances
 from contextrender.tokens import encoding_name
 from contextrender.trace import Explained, ResultTrace, ShownTrace
 from contextrender.transcripts.wire import wire_format
 
 Message = dict[str, Any]
+AUTO_BUDGET = 6000
+"""Tokens around which managing begins to pay with `budget="auto"`."""
 SCORES_KEPT = 16
 """Renders whose scores are kept in memory; those of an older one are computed again when it is explained."""
 
@@ -115,9 +117,11 @@ class _Snapshot:
 class Session:
     """One agent run: a tree of branches over one graph. Not thread-safe; one caller at a time.
 
-    policy: a name or a Policy; budget: tokens of history (App. A.4); embedder: a name or a callable
-    `list[str] -> array (n, d)`; model: chooses the tokenizer; vector_cache: where embeddings are kept;
-    wire: the format of the messages that come in and go out: "chat", "responses" or "messages".
+    policy: a name or a Policy; budget: tokens of history (App. A.4), or "auto": everything is passed through while that
+    is the cheaper way to the expected end by the prices of the model's cache, and never more than its window.
+    embedder: a name or a callable `list[str] -> array (n, d)`; model: chooses the tokenizer, the window, and the prices
+    of "auto"; vector_cache: where embeddings are kept; wire: the format of the messages that come in and go out:
+    "chat", "responses" or "messages".
     contract: the system prompt may be extended: each render begins with a stable start behind it, which tells how the
     history is shown and what holds for the whole task. tail_notes: renders may put user messages of ours at the tail.
     recall: something can redeem raw refs, so that they may be shown. summarizer: see contextrender.compaction.
@@ -126,7 +130,7 @@ class Session:
     def __init__(
         self,
         policy: str | Policy = "default",
-        budget: int = 6000,
+        budget: int | Literal["auto"] = 6000,
         embedder: str | Embedder | None = None,
         model: str | None = None,
         vector_cache: MutableMapping[bytes, Vector] | None = None,
@@ -137,6 +141,8 @@ class Session:
         summarizer: Summarizer | None = None,
     ) -> None:
         self.policy = policy_by_name(policy) if isinstance(policy, str) else policy
+        if budget == "auto":
+            self.policy, budget = _automatic(self.policy, model), AUTO_BUDGET
         self.budget = _checked_budget(budget)
         self.wire = wire_format(wire)
         self.embeddings = Embeddings(embedder or default_embedder(), vector_cache)
@@ -370,7 +376,13 @@ class Session:
         raise NotFoundError(f"no tool result {ref!r} in this session")
 
 
-def _checked_budget(budget: int) -> int:
+def _automatic(policy: Policy, model: str | None) -> Policy:
+    """The policy that manages only where it pays: `default` learns to, any other must be cache-aware already."""
+    automatic = policy_by_name("auto") if policy.name == "default" else replace(policy, auto=True)
+    return replace(automatic, prices=model) if model and prices_of_model(model) else automatic
+
+
+def _checked_budget(budget: object) -> int:
     if isinstance(budget, bool) or not isinstance(budget, int) or budget < 1:
-        raise InputError(f"the budget is {budget!r}", "budget", "a whole number of tokens from 1 on")
+        raise InputError(f"the budget is {budget!r}", "budget", 'a whole number of tokens from 1 on, or "auto"')
     return budget
