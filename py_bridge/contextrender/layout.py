@@ -30,6 +30,8 @@ class Layout:
     tokens: int
     over_budget: bool
     reason: str
+    epoch: int = 0
+    """The turn of the latest checkpoint."""
     why: dict[str, Any] = field(default_factory=dict)
     """Trace: what the schedule weighed, as JSON values."""
     terms: Mapping[str, Array] = field(default_factory=dict, compare=False)

@@ -7,19 +7,22 @@ from dataclasses import replace
 import numpy as np
 
 from contextrender.context.host import BARE, Host
+from contextrender.context.observed import lifecycle_events
 from contextrender.context.tail import Tail
 from contextrender.embeddings import Embeddings
 from contextrender.history import History
 from contextrender.layout import Layout, counted_tokens
 from contextrender.policy import Policy
 from contextrender.prices import DEFAULT_WINDOW
-from contextrender.schedule import AS_IN_THE_PAPER, AUTO, AUTO_FROM, Circumstances, append_or_checkpoint
+from contextrender.schedule import AS_IN_THE_PAPER, AUTO, AUTO_FROM, BUDGETED, Circumstances, append_or_checkpoint
 from contextrender.selection import select_results
 from contextrender.signals import Array, View, score
 from contextrender.steps import outside_positions, select_steps
 from contextrender.usefulness import load_weights, signals, usefulness
 from contextrender.whole import smallest_with_start, whole
 
+NOTE_SHARE, NOTE_MOST = 0.08, 500
+"""Room for a checkpoint note: this part of the budget, and at most so many tokens."""
 FACTS_SHARE = 0.25
 """The part of the budget that facts told by the host may take; those that find no room are left out, and counted."""
 
@@ -65,18 +68,22 @@ def plan_render(
     window: the model's, the only wall of a policy with `auto`, whose budget says from when on managing may pay.
     host: what the client allows.
     """
-    tail = Tail(history, host, FACTS_SHARE * budget, last.shown if last else ())
+    note_tokens = min(NOTE_MOST, int(NOTE_SHARE * budget)) if policy.checkpoint_note else 0
+    tail = Tail(history, host, FACTS_SHARE * budget, last.shown if last else (), note_tokens)
     budget = int(AUTO_FROM * budget) if policy.auto else budget
-    wall = math.inf if policy.everything else budget
-    everything = whole(history, wall, tail, _unless_reselecting(policy, last), seen)
+    room = math.inf if policy.everything else budget
+    everything = whole(history, room, tail, _unless_reselecting(policy, last), seen)
     if everything is not None:
         return everything
     view = View(history, embeddings, policy.decay, policy.saturation, given or {})
     scores, terms = _usefulness(view, policy)
-    if policy.auto:
-        layout = append_or_checkpoint(history, budget, scores, last, seen, AUTO, _wall(history, window), now, tail)
-    elif policy.schedule == "cache_aware":
-        layout = append_or_checkpoint(history, budget, scores, last, seen, now=now, tail=tail)
+    if policy.lifecycle and policy.schedule == "cache_aware":
+        now = now._replace(events=lifecycle_events(history, seen, tail.fresh))
+    if policy.schedule == "cache_aware":
+        constants, wall = (AUTO, _wall(history, window)) if policy.auto else (BUDGETED, None)
+        layout = append_or_checkpoint(
+            history, budget, scores, last, seen, constants, wall, now, tail, policy.checkpoint_every
+        )
     else:
         layout = _selected(view, policy, budget, scores, tail)
     why = {**layout.why, "facts_left_out": tail.left_out} if tail.left_out else layout.why

@@ -24,6 +24,10 @@ class Policy:
     similarity_penalty: the 0.5 of Eq. 7; decay: λ; saturation: γ (App. A.3).
     cost_exponent: steps are taken by score / cost^cost_exponent.
     everything: pass the full history whatever the budget.
+    checkpoint_every: steps after which a checkpoint is made even if it does not pay; 0: only where it pays or must be.
+    checkpoint_note: a checkpoint says where the task stands, in a note for what it leaves out.
+    lifecycle: at a retry, an interruption, a resolved confirmation, repeated errors, many changed files or a new step
+    of the plan a checkpoint needs no margin.
     prices: preset, model or Prices of the prompt cache that the cache-aware schedule reckons with.
     auto: the model's window is the only limit; from the budget on, manage when that is the cheaper way to the end.
     """
@@ -37,6 +41,9 @@ class Policy:
     saturation: float = 0.2
     cost_exponent: float = 0.2
     everything: bool = False
+    checkpoint_every: int = 0
+    checkpoint_note: bool = False
+    lifecycle: bool = True
     prices: str | Prices = "paper"
     auto: bool = False
 
@@ -47,6 +54,8 @@ class Policy:
             raise InputError(f"unknown schedule {self.schedule!r}", "policy.schedule", "every_call, cache_aware")
         if self.unit == "result" and self.schedule == "cache_aware":
             raise InputError("the cache-aware schedule selects whole steps", "policy.unit", "step")
+        if self.checkpoint_every < 0:
+            raise InputError(f"checkpoint_every is {self.checkpoint_every}", "policy.checkpoint_every", "0 or more")
         if self.auto and self.schedule != "cache_aware":
             raise InputError("auto weighs what the cache costs", "policy.schedule", "cache_aware")
         if isinstance(self.prices, Mapping):  # as it comes from JSON

@@ -218,12 +218,20 @@ class _Choice:
         total = self.totals[-1] + sum(tokens for _, tokens in shown[len(self.prev) :])
         return Option(self.value(visible, self.totals[-1], total), shown, len(self.prev))
 
-    def why(self, append: Option | None, rewrite: Option | None) -> dict[str, Any]:
+    def progress(self, append: Option | None, rewrite: Option | None) -> bool:
+        """Whether a checkpoint would leave a shorter input than appending."""
+        if append is None or rewrite is None:
+            return rewrite is not None
+        return sum(tokens for _, tokens in rewrite.shown) < sum(tokens for _, tokens in append.shown)
+
+    def why(self, append: Option | None, rewrite: Option | None, due: bool) -> dict[str, Any]:
         """The decision as the trace tells it; values in uncached tokens, the margin taken off a checkpoint's."""
         if append is None:
             decision = "pressure: appending would pass the limit" if rewrite else "not even the pinned part fits"
         elif rewrite is None:
             decision = "no checkpoint fits"
+        elif due:
+            decision = "the steps since the last checkpoint make one due"
         elif rewrite.value > append.value:
             decision = "a checkpoint pays"
         else:
@@ -273,7 +281,7 @@ class _Choice:
         fixed = sorted(forced.union(number for number in self.pinned if not shown[number]))
         first_user = bisect_left(self.user_places, start)
         must = self.counted[cut] + self.user_sums[-1] - self.user_sums[first_user]
-        told = self.tail.delta(self.prev[:cut])
+        told = self.tail.placeholder(self.prev[:cut])
         must += self.count(told) + (self.tail.start.tokens if self.tail.start and not self.starts(cut) else 0)
         must += (latest.full_tokens if latest else 0) + sum(history.results[number].tokens for number in fixed)
         gone: set[int] = set()
@@ -332,13 +340,14 @@ def append_or_checkpoint(
     window: int | None = None,
     now: Circumstances = AS_IN_THE_PAPER,
     tail: Tail | None = None,
+    every: int = 0,
 ) -> Layout:
     """The cheapest legal input that fits: `last` with what is new, or a checkpoint.
 
     p: by result, its usefulness; last: the previous layout of this branch, None at the first; seen: how many entries
     it had to choose from; window: the model's window, the only wall where `budget` just says when managing may begin.
     The layout's `why` holds the break-even sum: the value of appending and of the best checkpoint.
-    tail: what the task context adds.
+    tail: what the task context adds; every: steps after which a checkpoint is due, 0 for never.
     While nothing is new, a previous layout that fits is repeated, so that a retry sends the same bytes.
     """
     limit = budget if window is None else window
@@ -348,7 +357,7 @@ def append_or_checkpoint(
         return everything
     unchanged = last is not None and seen == len(history) and not tail.missing(last.shown)
     if unchanged and last is not None and last.reason != "whole" and last.tokens <= limit:
-        return Layout(list(last.shown), last.tokens, False, "append", {"decision": "nothing is new"})
+        return Layout(list(last.shown), last.tokens, False, "append", last.epoch, {"decision": "nothing is new"})
     prev = list(last.shown) if last else []
     choice = _Choice(history, budget, limit, p, prev, seen if last else 0, constants, now, tail)
     append = choice.append()
@@ -357,9 +366,13 @@ def append_or_checkpoint(
         option = choice.checkpoint(cut, may_drop_users=index == 0)
         if option is not None and (rewrite is None or option.value > rewrite.value):
             rewrite = option
-    best = rewrite if append is None or (rewrite is not None and rewrite.value > append.value) else append
-    why = choice.why(append, rewrite)
+    epoch = last.epoch if last else 0
+    due = bool(every) and history.turn - epoch >= every and choice.progress(append, rewrite)
+    best = rewrite if due or append is None or (rewrite is not None and rewrite.value > append.value) else append
+    why = choice.why(append, rewrite, due)
     if best is None:
         return replace(smallest_with_start(history, limit, tail), why=why)
-    tokens = choice.count(best.shown)
-    return Layout(best.shown, tokens, False, "append" if best.common == len(prev) else "checkpoint", why)
+    appends = best.common == len(prev)
+    shown = tail.noted(best.shown)
+    epoch = epoch if appends else history.turn
+    return Layout(shown, choice.count(shown), False, "append" if appends else "checkpoint", epoch, why)

@@ -5,26 +5,39 @@ until a checkpoint cuts them off.
 """
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
+from contextrender.context.checkpoint import checkpoint_text
 from contextrender.context.contract import start_text
 from contextrender.context.facts import DURABLE, Fact, current_facts, in_priority
 from contextrender.context.host import Host
 from contextrender.history import History, Piece, Shown
-from contextrender.tokens import message_tokens
+from contextrender.tokens import ITEM_OVERHEAD, message_tokens
 
 START_NOTE = "start"
 """A piece with this note is the stable start: a system message of ours."""
 DELTA_NOTE = "delta"
+CHECKPOINT_NOTE = "checkpoint"
 DELTA_HEADING = "[Update on the task]"
 
 
 class Tail:
-    """The notes of one render. `share`: tokens that all current facts may take; what finds no room is in `left_out`."""
+    """The notes of one render.
 
-    def __init__(self, history: History, host: Host, share: float, last: Sequence[Shown] = ()) -> None:
+    share: tokens that all current facts may take; what finds no room is counted in `left_out`. note_tokens: room that a
+    checkpoint keeps for its note, 0 for none.
+    """
+
+    def __init__(
+        self, history: History, host: Host, share: float, last: Sequence[Shown] = (), note_tokens: int = 0
+    ) -> None:
         self._history, self._host = history, host
+        self._note_tokens = note_tokens
         self._notes: dict[tuple[str, ...], Shown | None] = {}
         facts = current_facts(history.facts)
+        before = lines_of(last)
+        self.fresh = [fact for fact in facts if fact.line not in before]
+        """Facts that the render before did not tell."""
         self.start = next((shown for shown in last if shown.key.note == START_NOTE), None)
         if self.start is None and host.contract and not last:
             self.start = self._start([fact for fact in facts if fact.kind in DURABLE])
@@ -49,7 +62,7 @@ class Tail:
         told = [fact for fact in facts if fact.line not in known]
         kept: set[int] = set()
         for fact in in_priority(told):
-            cost = message_tokens(fact.line, self._host.encoding)
+            cost = _line_tokens(fact.line, self._host.encoding)
             if cost <= share:
                 share -= cost
                 kept.add(id(fact))
@@ -72,6 +85,36 @@ class Tail:
         note = self._notes[lines]
         return [note] if note else []
 
+    def placeholder(self, shown: Iterable[Shown]) -> list[Shown]:
+        """What a checkpoint that keeps `shown` reckons with at the tail: room for its note, else the delta."""
+        if not self._note_tokens or not self.allowed:
+            return self.delta(shown)
+        lines = self.missing(shown)
+        room = self._note_tokens + sum(_line_tokens(line, self._host.encoding) for line in lines)
+        return [Shown(Piece(len(self._history) - 1, note=CHECKPOINT_NOTE), room)]
+
+    def noted(self, shown: Sequence[Shown]) -> list[Shown]:
+        """`shown` with the checkpoint note written where its placeholder stands."""
+        at = next((i for i, (piece, _) in enumerate(shown) if piece.note == CHECKPOINT_NOTE and not piece.text), None)
+        if at is None:
+            return list(shown)
+        others = [*shown[:at], *shown[at + 1 :]]
+        host, room = self._host, shown[at].tokens - ITEM_OVERHEAD
+        text = checkpoint_text(
+            self._history,
+            others,
+            self.missing(others),
+            lines_of(others),
+            room,
+            host.recall,
+            host.summarizer,
+            host.encoding,
+        )
+        if not text:
+            return others
+        note = Shown(shown[at].key._replace(text=text), message_tokens(text, host.encoding))
+        return [*shown[:at], note, *shown[at + 1 :]]
+
     def with_start(self, shown: Sequence[Shown]) -> list[Shown]:
         """`shown` with the stable start behind its leading system messages, where it has none yet."""
         if self.start is None or any(piece.note == START_NOTE for piece, _ in shown):
@@ -86,6 +129,12 @@ class Tail:
         if notes and shown and current is not None and shown[-1].key == Piece(current.position):
             return [*shown[:-1], *notes, shown[-1]]
         return [*shown, *notes]
+
+
+@lru_cache(maxsize=4096)
+def _line_tokens(line: str, encoding: str) -> int:
+    """What a line may cost at most."""
+    return message_tokens(line, encoding)
 
 
 def lines_of(shown: Iterable[Shown]) -> set[str]:
