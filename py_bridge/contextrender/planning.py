@@ -74,7 +74,7 @@ def plan_render(
     room = math.inf if policy.everything else budget
     everything = whole(history, room, tail, _unless_reselecting(policy, last), seen)
     if everything is not None:
-        return everything
+        return replace(everything, over_budget=everything.tokens > budget)
     view = View(history, embeddings, policy.decay, policy.saturation, given or {})
     scores, terms = _usefulness(view, policy)
     if policy.lifecycle and policy.schedule == "cache_aware":

@@ -18,6 +18,7 @@ from contextrender.evaluation.cost import Usage, cached_tokens
 from contextrender.evaluation.events import reuse_events
 from contextrender.evaluation.traces import Trace
 from contextrender.legality import violations
+from contextrender.policy import POLICIES
 from contextrender.session import Session
 from contextrender.transcripts.chat import parse_messages
 
@@ -154,7 +155,8 @@ def replay_trace(task: Task) -> TraceOutcome:
                 outcome.decisions.append(row | {"budget": budget} if task.sweep else row)
             if task.check:
                 wrong = violations(messages[:position], plan.messages(), selectors[case].liberties)
-                if plan.tokens > budget and not plan.over_budget:
+                bound = name not in POLICIES or not POLICIES[name].auto  # only the window binds `auto`
+                if bound and plan.tokens > budget and not plan.over_budget:
                     wrong.append("the budget is passed without a flag")
                 outcome.illegal += (f"{task.trace.name} turn {turn} {name} B={budget}: {text}" for text in wrong)
         previous = decided
