@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from contextrender import Session
+from contextrender import Policy, Session
 from contextrender.context.facts import HEADINGS, Fact, checked_fact, current_facts
 from contextrender.context.tail import DELTA_HEADING
 from contextrender.errors import InputError
@@ -26,7 +26,7 @@ def step(number: int, words: int = 60) -> list[Message]:
     ]
 
 
-def opened(policy: str = "learned", budget: int = 700, **options: Any) -> Session:
+def opened(policy: str | Policy = "learned", budget: int = 700, **options: Any) -> Session:
     """A session with a system prompt and a task."""
     session = Session(policy, budget, "hash", **options)
     session.ingest([{"role": "system", "content": "rules"}, {"role": "user", "content": "find all items"}])

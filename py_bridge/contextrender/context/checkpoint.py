@@ -91,6 +91,6 @@ def _fitted(lines: Sequence[str], cap: int, encoding: str) -> str:
         if cost <= room:
             room -= cost
             kept.append(line)
-    pairs = zip(kept, [*kept[1:], ""], strict=True)
+    pairs = zip(kept, [*kept[1:], ""], strict=False)
     kept = [line for line, after in pairs if not line.endswith(":") or after.startswith("- ")]
     return "\n".join((CHECKPOINT_HEADING, *kept)) if kept else ""
