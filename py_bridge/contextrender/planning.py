@@ -7,17 +7,18 @@ from dataclasses import replace
 import numpy as np
 
 from contextrender.context.host import BARE, Host
+from contextrender.context.large import Shortener
 from contextrender.context.observed import lifecycle_events
 from contextrender.context.tail import Tail
 from contextrender.embeddings import Embeddings
-from contextrender.history import History
+from contextrender.history import History, Shown
 from contextrender.layout import Layout, counted_tokens
 from contextrender.policy import Policy
 from contextrender.prices import DEFAULT_WINDOW
 from contextrender.schedule import AS_IN_THE_PAPER, AUTO, AUTO_FROM, BUDGETED, Circumstances, append_or_checkpoint
 from contextrender.selection import select_results
 from contextrender.signals import Array, View, score
-from contextrender.steps import outside_positions, select_steps
+from contextrender.steps import latest_step, outside_positions, select_steps
 from contextrender.usefulness import load_weights, signals, usefulness
 from contextrender.whole import smallest_with_start, whole
 
@@ -77,16 +78,33 @@ def plan_render(
         return replace(everything, over_budget=everything.tokens > budget)
     view = View(history, embeddings, policy.decay, policy.saturation, given or {})
     scores, terms = _usefulness(view, policy)
+    constants, wall = (AUTO, _wall(history, window)) if policy.auto else (BUDGETED, None)
+    limit = wall or budget
+    shortener = Shortener(history, policy, host, limit)
     if policy.lifecycle and policy.schedule == "cache_aware":
         now = now._replace(events=lifecycle_events(history, seen, tail.fresh))
     if policy.schedule == "cache_aware":
-        constants, wall = (AUTO, _wall(history, window)) if policy.auto else (BUDGETED, None)
         layout = append_or_checkpoint(
-            history, budget, scores, last, seen, constants, wall, now, tail, policy.checkpoint_every
+            history,
+            budget,
+            scores,
+            last,
+            seen,
+            constants,
+            wall,
+            now,
+            tail,
+            policy.checkpoint_every,
+            _pinned_forms(shortener, limit, tail),
+            shortener,
         )
     else:
-        layout = _selected(view, policy, budget, scores, tail)
-    why = {**layout.why, "facts_left_out": tail.left_out} if tail.left_out else layout.why
+        layout = _selected(view, policy, budget, scores, tail, shortener)
+    why = dict(layout.why)
+    if tail.left_out:
+        why["facts_left_out"] = tail.left_out
+    if shortener.failures:
+        why["head_and_tail_instead_of_a_summary"] = shortener.failures
     return replace(layout, scores=scores, terms=terms, why=why)
 
 
@@ -95,21 +113,33 @@ def _unless_reselecting(policy: Policy, last: Layout | None) -> Layout | None:
     return last if policy.schedule == "cache_aware" and not policy.everything else None
 
 
-def _selected(view: View, policy: Policy, budget: int, scores: Array, tail: Tail) -> Layout:
+def _pinned_forms(shortener: Shortener, limit: int, tail: Tail) -> dict[int, Shown]:
+    """Short forms of the latest step's results where it alone passes the limit."""
+    if not shortener.active:
+        return {}
+    least = smallest_with_start(shortener.history, limit, tail)
+    return shortener.pinned(latest_step(shortener.history)[1], least.tokens - limit) if least.over_budget else {}
+
+
+def _selected(
+    view: View, policy: Policy, budget: int, scores: Array, tail: Tail, shortener: Shortener
+) -> Layout:
     """The history selected afresh, with the stable start and what is current at the tail, all under the budget."""
     history = view.history
     notes = tail.delta([tail.start] if tail.start else ())
     room = budget - sum(tokens for _, tokens in (*notes, *([tail.start] if tail.start else [])))
 
-    def select(size: int) -> Layout:
-        if policy.unit == "result":
-            return select_results(view, scores, size, policy.similarity_penalty)
-        return select_steps(history, size, scores, policy.cost_exponent)
-
-    layout = select(max(0, room))
-    if tail.silent:
-        return layout
+    forms: dict[int, Shown] = {}
+    if policy.unit == "result":
+        layout = select_results(view, scores, max(0, room), policy.similarity_penalty)
+    else:
+        forms = _pinned_forms(shortener, budget, tail)
+        layout = select_steps(history, max(0, room), scores, policy.cost_exponent, forms=forms)
     if layout.over_budget:
-        return smallest_with_start(history, budget, tail)
-    shown = tail.at_tail(tail.with_start(layout.shown), notes)
+        return layout if tail.silent else smallest_with_start(history, budget, tail, forms)
+    if tail.silent and not shortener.active:
+        return layout
+    order = np.argsort(-scores, kind="stable").tolist()
+    shown = shortener.fill(layout.shown, 0, max(0, room) - layout.tokens, order, tail)
+    shown = tail.at_tail(tail.with_start(shown), notes)
     return replace(layout, shown=shown, tokens=counted_tokens(history, shown))

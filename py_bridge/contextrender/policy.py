@@ -12,6 +12,7 @@ from contextrender.prices import Prices, prices_by_name
 
 Unit = Literal["result", "step"]
 Schedule = Literal["every_call", "cache_aware"]
+Large = Literal["pointer", "summary", "head_tail", "omit"]
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,10 @@ class Policy:
     checkpoint_note: a checkpoint says where the task stands, in a note for what it leaves out.
     lifecycle: at a retry, an interruption, a resolved confirmation, repeated errors, many changed files or a new step
     of the plan a checkpoint needs no margin.
+    large: what stands for a result of more than `large_tokens` tokens that finds no room: `pointer` (its ref, where the
+    host can redeem it), `summary` (and the ref), `head_tail` (and the ref), or `omit`. A pinned result that passes the
+    budget is shortened likewise. With unit `result`: a summary of one that alone exceeds the budget (App. A.4), where
+    the host gives a summarizer.
     prices: preset, model or Prices of the prompt cache that the cache-aware schedule reckons with.
     auto: the model's window is the only limit; from the budget on, manage when that is the cheaper way to the end.
     """
@@ -44,6 +49,8 @@ class Policy:
     checkpoint_every: int = 0
     checkpoint_note: bool = False
     lifecycle: bool = True
+    large: Large = "pointer"
+    large_tokens: int = 400
     prices: str | Prices = "paper"
     auto: bool = False
 
@@ -54,6 +61,8 @@ class Policy:
             raise InputError(f"unknown schedule {self.schedule!r}", "policy.schedule", "every_call, cache_aware")
         if self.unit == "result" and self.schedule == "cache_aware":
             raise InputError("the cache-aware schedule selects whole steps", "policy.unit", "step")
+        if self.large not in ("pointer", "summary", "head_tail", "omit"):
+            raise InputError(f"unknown form {self.large!r}", "policy.large", "pointer, summary, head_tail, omit")
         if self.checkpoint_every < 0:
             raise InputError(f"checkpoint_every is {self.checkpoint_every}", "policy.checkpoint_every", "0 or more")
         if self.auto and self.schedule != "cache_aware":

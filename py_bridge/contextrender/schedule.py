@@ -6,7 +6,7 @@ the tail; or a checkpoint, which keeps the input up to a cut byte for byte and c
 """
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any, NamedTuple
@@ -15,12 +15,14 @@ import numpy as np
 import numpy.typing as npt
 
 from contextrender.context.host import BARE
+from contextrender.context.large import Shortener
 from contextrender.context.tail import START_NOTE, Tail
 from contextrender.history import History, Piece, Shown
 from contextrender.layout import NOTE_TOKENS, Layout, show_restored
 from contextrender.names import Array
 from contextrender.prices import PRESETS, Prices
 from contextrender.steps import (
+    NO_FORMS,
     Ints,
     calls_of,
     droppable_users,
@@ -29,6 +31,7 @@ from contextrender.steps import (
     outside_positions,
     recent_assistants,
     units_of,
+    with_forms,
 )
 from contextrender.tokens import ITEM_OVERHEAD
 from contextrender.whole import smallest_with_start, whole
@@ -99,9 +102,13 @@ class _Choice:
         constants: Constants,
         now: Circumstances,
         tail: Tail,
+        forms: Mapping[int, Shown],
     ) -> None:
         self.history, self.budget, self.limit, self.prev, self.constants = history, budget, limit, prev, constants
         self.tail = tail
+        self.forms = {piece.position: Shown(piece, tokens) for piece, tokens in prev if piece.text and not piece.note}
+        self.forms.update(forms)
+        """By position, the short form of a result that was sent in it, or must be."""
         entries, c = history.entries, constants
         self.now = now
         self.calls = min(max(c.calls_min, c.per_turn * history.turn), c.calls_max)
@@ -151,14 +158,14 @@ class _Choice:
             call = entries[piece.position].call
             start = calls.get((call.position, call.index)) if call and not piece.note else None
             if start is not None and any(self._is_cut(i) for i in range(start + 1, at)):
-                self.pairs.append((start, at, self.numbers[at]))
+                self.pairs.append((start, at, entries[piece.position].number))
         for entry in entries[seen:]:
             if entry.call is not None and entry.call.position < seen:
                 start = calls.get((entry.call.position, entry.call.index))
                 if start is None:
                     continue  # its call was left out: it can only come back as a note
                 self.pairs.append((start, len(self.prev), entry.number))
-            self.new.append(entry.whole())
+            self.new.append(self.forms.get(entry.position) or entry.whole())
 
     def _is_cut(self, at: int) -> bool:
         piece = self.prev[at].key
@@ -209,7 +216,7 @@ class _Choice:
         if used > self.limit:
             return None
         visible = self.shown_results(
-            [*self.numbers, *(self.history.entries[key.position].number for key, _ in self.new)]
+            [*self.numbers, *(-1 if key.text else self.history.entries[key.position].number for key, _ in self.new)]
         )
         numbers = self.worthy[(self.restorable & ~visible)[self.worthy]]
         notes = self.take(numbers, self.note_tokens[numbers], used, self.limit)
@@ -278,12 +285,16 @@ class _Choice:
         shown = self.shown_results(self.numbers[:cut])
         forced = {number for call, at, number in self.pairs if call < cut <= at}
         latest = self.latest if self.latest and self.latest.position >= start else None
-        fixed = sorted(forced.union(number for number in self.pinned if not shown[number]))
+        there = {piece.position for piece, _ in self.prev[:cut] if piece.text and not piece.note}
+        pinned = [n for n in self.pinned if not shown[n] and history.results[n].position not in there]
+        fixed = sorted(forced.union(pinned))
+        forms = {at: self.forms[at] for n in fixed if (at := history.results[n].position) in self.forms}
         first_user = bisect_left(self.user_places, start)
         must = self.counted[cut] + self.user_sums[-1] - self.user_sums[first_user]
         told = self.tail.placeholder(self.prev[:cut])
         must += self.count(told) + (self.tail.start.tokens if self.tail.start and not self.starts(cut) else 0)
         must += (latest.full_tokens if latest else 0) + sum(history.results[number].tokens for number in fixed)
+        must -= sum(history.entries[at].tokens - form.tokens for at, form in forms.items())
         gone: set[int] = set()
         if must > limit:
             if not may_drop_users:
@@ -300,7 +311,9 @@ class _Choice:
         must += sum(entry.tokens for entry in talk)
         visible = shown
         visible[fixed] = True
-        numbers = self.worthy[~visible[self.worthy]]
+        out = visible.copy()  # neither shown nor to be chosen, where a short form stands
+        visible[[history.entries[at].number for at in forms]] = False
+        numbers = self.worthy[~out[self.worthy]]
         here = self.origin[numbers] >= start
         possible = here | self.restorable[numbers]
         numbers, here = numbers[possible], here[possible]
@@ -315,7 +328,7 @@ class _Choice:
         whole += [position for position in self.user_places[first_user:] if position not in gone]
         whole += [history.results[number].position for number in (*fixed, *kept)]
         whole += [latest.position] if latest else []
-        body = in_order(history, whole, calls, prose)
+        body = with_forms(in_order(history, whole, calls, prose), forms)
         body = body if self.starts(cut) else self.tail.with_start(body)
         rest = self.with_notes(body, sorted(set(chosen).difference(kept)), told)
         if self.counted[cut] + self.count(rest) > limit:
@@ -341,13 +354,16 @@ def append_or_checkpoint(
     now: Circumstances = AS_IN_THE_PAPER,
     tail: Tail | None = None,
     every: int = 0,
+    forms: Mapping[int, Shown] = NO_FORMS,
+    shortener: Shortener | None = None,
 ) -> Layout:
     """The cheapest legal input that fits: `last` with what is new, or a checkpoint.
 
     p: by result, its usefulness; last: the previous layout of this branch, None at the first; seen: how many entries
     it had to choose from; window: the model's window, the only wall where `budget` just says when managing may begin.
     The layout's `why` holds the break-even sum: the value of appending and of the best checkpoint.
-    tail: what the task context adds; every: steps after which a checkpoint is due, 0 for never.
+    tail: what the task context adds; every: steps after which a checkpoint is due, 0 for never; forms: by position, the
+    short form of a pinned result that is too large; shortener: fills the room of a checkpoint with short forms.
     While nothing is new, a previous layout that fits is repeated, so that a retry sends the same bytes.
     """
     limit = budget if window is None else window
@@ -359,7 +375,7 @@ def append_or_checkpoint(
     if unchanged and last is not None and last.reason != "whole" and last.tokens <= limit:
         return Layout(list(last.shown), last.tokens, False, "append", last.epoch, {"decision": "nothing is new"})
     prev = list(last.shown) if last else []
-    choice = _Choice(history, budget, limit, p, prev, seen if last else 0, constants, now, tail)
+    choice = _Choice(history, budget, limit, p, prev, seen if last else 0, constants, now, tail, forms)
     append = choice.append()
     rewrite: Option | None = None
     for index, cut in enumerate(choice.cuts(at_end=append is None)):
@@ -371,8 +387,12 @@ def append_or_checkpoint(
     best = rewrite if due or append is None or (rewrite is not None and rewrite.value > append.value) else append
     why = choice.why(append, rewrite, due)
     if best is None:
-        return replace(smallest_with_start(history, limit, tail), why=why)
+        return replace(smallest_with_start(history, limit, tail, forms), why=why)
     appends = best.common == len(prev)
-    shown = tail.noted(best.shown)
+    shown = best.shown
+    if shortener is not None and not appends:
+        room = constants.low_water * limit - choice.count(shown)
+        shown = shortener.fill(shown, best.common, room, np.argsort(-p, kind="stable").tolist(), tail)
+    shown = tail.noted(shown)
     epoch = epoch if appends else history.turn
     return Layout(shown, choice.count(shown), False, "append" if appends else "checkpoint", epoch, why)

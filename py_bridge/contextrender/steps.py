@@ -17,6 +17,7 @@ from contextrender.names import Array
 from contextrender.tokens import ITEM_OVERHEAD
 
 Ints = npt.NDArray[np.int64]
+NO_FORMS: Mapping[int, Shown] = {}
 
 
 class Units(NamedTuple):
@@ -106,28 +107,45 @@ def in_order(
     return sorted(shown)
 
 
-def smallest(history: History, budget: int) -> Layout:
-    """The smallest legal history: the pinned part, with users between the first and the latest while they fit."""
+def with_forms(shown: Iterable[Shown], forms: Mapping[int, Shown]) -> list[Shown]:
+    """Pieces with the short `forms` of results, by position, in their place."""
+    return [forms.get(one.key.position, one) for one in shown] if forms else list(shown)
+
+
+def smallest(history: History, budget: int, forms: Mapping[int, Shown] = NO_FORMS) -> Layout:
+    """The smallest legal history: the pinned part, with users between the first and the latest while they fit.
+
+    forms: by position, the short form of a pinned result that is too large.
+    """
     latest, numbers = latest_step(history)
     pinned = [*([latest] if latest else []), *(history.results[number] for number in numbers)]
     total = sum(entry.full_tokens for entry in (*pinned, *history.users))
+    total -= sum(history.entries[position].tokens - form.tokens for position, form in forms.items())
     total -= history.current_user.tokens if history.current_user else 0
     gone = {user.position for user in droppable_users(history, total - budget)}
     users = [user for user in history.users if user.position not in gone]
     shown = in_order(history, [*outside_positions(history), *(entry.position for entry in (*pinned, *users))], {}, ())
+    shown = with_forms(shown, forms)
     tokens = counted_tokens(history, shown)
     return Layout(shown, tokens, tokens > budget, "smallest")
 
 
-def select_steps(history: History, budget: int, p: Array, alpha: float = 0.4, recent: int = 2) -> Layout:
+def select_steps(
+    history: History,
+    budget: int,
+    p: Array,
+    alpha: float = 0.4,
+    recent: int = 2,
+    forms: Mapping[int, Shown] = NO_FORMS,
+) -> Layout:
     """The history under the budget, by usefulness `p` (results,) per cost to the power `alpha`.
 
     recent: an assistant message's prose comes in with its calls if it is one of the latest `recent` messages. Calls
-    without a result are dropped with their unit, except for the latest message's.
+    without a result are dropped with their unit, except for the latest message's. forms: as for `smallest`.
     """
     if history.budgeted_tokens() <= budget:
         return Layout(history.whole(), history.budgeted_tokens(), False, "whole")
-    pinned = smallest(history, budget)
+    pinned = smallest(history, budget, forms)
     if pinned.over_budget:
         return pinned
     latest, numbers = latest_step(history)
@@ -160,6 +178,6 @@ def select_steps(history: History, budget: int, p: Array, alpha: float = 0.4, re
     fixed = {piece.position for piece, _ in pinned.shown}
     calls = calls_of(history, kept.difference(numbers))
     whole = fixed | {history.results[number].position for number in kept}
-    shown = in_order(history, whole, calls, prose - fixed)
+    shown = with_forms(in_order(history, whole, calls, prose - fixed), forms)
     tokens = counted_tokens(history, shown)
     return Layout(shown, tokens, tokens > budget, "selected")

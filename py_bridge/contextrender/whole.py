@@ -1,11 +1,12 @@
 """Renders that choose nothing: everything, and the smallest legal history; with what the task context adds."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from contextrender.context.tail import Tail
-from contextrender.history import History
+from contextrender.history import History, Shown
 from contextrender.layout import Layout, counted_tokens
-from contextrender.steps import smallest
+from contextrender.steps import NO_FORMS, smallest
 
 
 def whole(history: History, budget: float, tail: Tail, last: Layout | None, seen: int) -> Layout | None:
@@ -23,9 +24,11 @@ def whole(history: History, budget: float, tail: Tail, last: Layout | None, seen
     return Layout(shown, tokens, False, "whole") if tokens <= budget else None
 
 
-def smallest_with_start(history: History, budget: int, tail: Tail) -> Layout:
+def smallest_with_start(
+    history: History, budget: int, tail: Tail, forms: Mapping[int, Shown] = NO_FORMS
+) -> Layout:
     """The smallest legal history behind the stable start; facts that are told are left out."""
-    layout = smallest(history, budget - (tail.start.tokens if tail.start else 0))
+    layout = smallest(history, budget - (tail.start.tokens if tail.start else 0), forms)
     shown = tail.with_start(layout.shown)
     tokens = counted_tokens(history, shown)
     return replace(layout, shown=shown, tokens=tokens, over_budget=tokens > budget)
