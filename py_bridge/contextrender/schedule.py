@@ -62,7 +62,7 @@ class Constants:
 
 BUDGETED = Constants()
 """For a budget that is a wall."""
-AUTO = Constants(reuse_value=1500.0, per_turn=0.3, rewrite_margin=5000.0)
+AUTO = Constants(reuse_value=1000.0, per_turn=0.3, rewrite_margin=500.0)
 """For `auto`, where only the window is a wall: it expects fewer calls, so that what it begins has paid sooner."""
 AUTO_FROM = 1.5
 """`auto` passes everything through up to this multiple of the budget: less is never worth a checkpoint."""

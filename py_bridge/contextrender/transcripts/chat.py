@@ -219,6 +219,10 @@ class ChatFormat(WireFormat):
         """One message a part; a note is a message of its own."""
         return [message for message in map(build_message, parts) if message is not None]
 
+    def shortened(self, payload: str, text: str) -> str:
+        """The message with a string content."""
+        return json.dumps({**json.loads(payload), "content": TEXT_MARK}) if payload else ""
+
     def reply(self, response: Mapping[str, Any]) -> Reply:
         """The first choice."""
         match response:

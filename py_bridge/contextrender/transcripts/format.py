@@ -128,6 +128,10 @@ class WireFormat(ABC):
         only in a message that is shown whole.
         """
 
+    def shortened(self, payload: str, text: str) -> str:
+        """The payload of a tool result that shows `text`, a short form, in place of all its content."""
+        return ""
+
     @abstractmethod
     def reply(self, response: Mapping[str, Any]) -> Reply:
         """The assistant turn of a response that was not streamed. Raises InputError for something else."""
