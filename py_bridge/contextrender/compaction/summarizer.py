@@ -55,8 +55,8 @@ class Summarizer(Protocol):
         """A summary of at most `budget` tokens of the excerpts, merged with an `earlier` summary where there is one.
 
         Every string of `keep` that the summary lost is appended verbatim, as far as the budget goes. A `guideline`
-        takes the place of the typed slots: a model is told to follow it, fixed rules know none. Never raises for a model's
-        failure: it says so in `failure` and answers without the model.
+        takes the place of the typed slots: a model is told to follow it, fixed rules know none. Never raises for a
+        model's failure: it says so in `failure` and answers without the model.
         """
 
     def compact(self, call: str, result: str, budget: int) -> Summary:
