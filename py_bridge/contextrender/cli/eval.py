@@ -50,7 +50,7 @@ def _chart(_context: click.Context, _option: click.Parameter, path: Path | None)
 @click.option("--decisions", type=WRITABLE, help="Write a JSON line a render.")
 @click.option("--chart", callback=_chart, type=WRITABLE, help="Draw recall against real cost (.png or .svg).")
 @click.option("--report", type=click.Path(file_okay=False, path_type=Path), help="Folder for Markdown, figures, JSON.")
-@click.option("--closed-loop", is_flag=True, help="Let the app world's agent run on the renders; also in --report.")
+@click.option("--closed-loop", is_flag=True, help="Let the app world's agent run on the renders, up to --budget.")
 @click.option("--worlds", default=3, show_default=True, type=click.IntRange(min=1), help="Worlds of the closed loop.")
 @click.option("--resume", is_flag=True, help="Go on where an evaluation that stopped left off.")
 @click.option("--jobs", default=os.cpu_count() or 1, show_default=True, type=click.IntRange(min=1), help="Processes.")
@@ -142,7 +142,9 @@ def command(
         result["frontier"] = frontier(done, names, swept, budget)
     loop: dict[Case, dict[str, object]] = {}
     if closed_loop or report:
-        loop = _closed_loop([(name, one) for one in swept for name in names], embedder, worlds, jobs, notes)
+        loop = _closed_loop(
+            [(name, one) for one in swept if one <= budget for name in names], embedder, worlds, jobs, notes
+        )
         result["closed_loop"] = [{"selector": name, "budget": one, **row} for (name, one), row in loop.items()]
     if report:
         write_report(report, result, labels, loop, shlex.join(["contextrender", *sys.argv[1:]]))

@@ -9,7 +9,7 @@ CONTRACT = """How this conversation is shown to you:
 - "[An earlier result of ...]" repeats such a result complete.
 - "[Update on the task]" tells what has changed; a later line about the same thing replaces an earlier one.
 - "[Where the task stands]" sums up what is left out. None of these messages is from the user."""
-RECALL = '- "ref r1" names a complete result that is not shown; it can be recalled by this ref.'
+RECALL = '- "ref" and a name stand for a complete result that is not shown; it can be recalled by that name.'
 DURABLE_HEADING = "What holds for the whole task:"
 
 
