@@ -1,13 +1,14 @@
-"""What every rendered history must satisfy (design §5), as one function over chat messages.
+"""What every rendered history must satisfy (design §5), as one function over the messages of any wire format.
 
 The rendered list is compared with the complete one: order, pairs of calls and results, the task, the current turn.
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
-from contextrender.events import OUTSIDE_ROLES, Event
-from contextrender.transcripts.chat import parse_messages
+from contextrender.events import OUTSIDE_ROLES, Call, Event
+from contextrender.transcripts.wire import wire_format
 
 Liberty = Literal["altered results", "users dropped"]
 """What another method's render may do: show a result with another text; drop the first or the latest user message."""
@@ -44,6 +45,11 @@ def _orphans(events: Sequence[Event]) -> tuple[set[str], set[str]]:
     return orphans, open_calls
 
 
+def _same_call(one: Call, other: Call) -> bool:
+    """The same call; the id of its wire item may be missing where its reasoning is."""
+    return replace(one, payload="") == replace(other, payload="")
+
+
 def _matches(whole: Event, shown: Event, altered: bool) -> bool:
     """Whether `shown` is `whole`, perhaps with fewer calls, without its prose or, if a result, `altered`."""
     if whole.identity == shown.identity:
@@ -54,20 +60,46 @@ def _matches(whole: Event, shown: Event, altered: bool) -> bool:
     return (
         whole.role == shown.role == "assistant"
         and (shown.text == whole.text or not shown.text)
-        and all(any(call == mine for mine in calls) for call in shown.calls)
+        and all(any(_same_call(call, mine) for mine in calls) for call in shown.calls)
     )
 
 
+def _joined_place(whole: Sequence[Event], at: int, shown: Event) -> int | None:
+    """The last of the assistant events that `shown` is made of, from `at` on; None where it is not made so.
+
+    The Responses API knows no turns: where what stood between two of them is left out, they read as one.
+    """
+    text, calls = shown.text, list(shown.calls)
+    last = None
+    for place in range(at, len(whole)):
+        event = whole[place]
+        if event.role != "assistant" or not (text or calls):
+            continue
+        said = bool(event.text) and (text == event.text or text.startswith(event.text + "\n"))
+        mine = iter(event.calls)
+        kept = 0
+        while kept < len(calls) and any(_same_call(calls[kept], call) for call in mine):
+            kept += 1
+        if said or kept:
+            text = text[len(event.text) + 1 :] if said else text
+            calls, last = calls[kept:], place
+    return None if text.strip() or calls else last
+
+
 def violations(
-    original: Sequence[Mapping[str, Any]], rendered: Sequence[Mapping[str, Any]], liberties: Collection[Liberty] = ()
+    original: Sequence[Mapping[str, Any]],
+    rendered: Sequence[Mapping[str, Any]],
+    liberties: Collection[Liberty] = (),
+    wire: str = "chat",
 ) -> list[str]:
     """What is illegal in a rendered history; [] when nothing is.
 
     original: the complete messages that the render chose from; rendered: what is sent. Notes (user messages that are
     not in the original) may stand only behind the last kept message, or before a user message that is last. liberties:
-    what is not counted as illegal.
+    what is not counted as illegal. wire: the format of both.
     """
-    whole, shown = parse_messages(original), parse_messages(rendered)
+    form = wire_format(wire)
+    whole, shown = form.parse(original), form.parse(rendered)
     altered = "altered results" in liberties
     orphans, pending = _orphans(whole)
     found = _pair_violations(shown, orphans, pending)
@@ -76,6 +108,8 @@ def violations(
     notes: list[int] = []
     for position, event in enumerate(shown):
         place = next((i for i in range(at, len(whole)) if _matches(whole[i], event, altered)), None)
+        if place is None and wire == "responses" and event.role == "assistant":
+            place = _joined_place(whole, at, event)
         if place is None:
             if event.role != "user":
                 found.append(f"rendered[{position}]: not a message of the history, or out of order")

@@ -3,6 +3,8 @@
 from contextrender.errors import InputError
 from contextrender.transcripts.chat import ChatFormat
 from contextrender.transcripts.format import Part, Reply, StreamReader, Unit, Usage, WireFormat, WireMessage, part_of
+from contextrender.transcripts.messages import MessagesFormat
+from contextrender.transcripts.responses import ResponsesFormat
 
 __all__ = [
     "FORMATS",
@@ -17,7 +19,7 @@ __all__ = [
     "wire_format",
 ]
 
-FORMATS: tuple[WireFormat, ...] = (ChatFormat(),)
+FORMATS: tuple[WireFormat, ...] = (ChatFormat(), ResponsesFormat(), MessagesFormat())
 """OpenAI Chat Completions, OpenAI Responses, Anthropic Messages."""
 
 _BY_NAME = {known.name: known for known in FORMATS}
