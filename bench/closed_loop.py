@@ -14,7 +14,7 @@ from contextrender.session import Session
 from contextrender.world.agent import ChatMessage, run
 from contextrender.world.tasks import Task, all_tasks
 
-POLICIES = ("full", "prune", "paper", "default", "learned", "learned@every_call")
+POLICIES = ("full", "prune", "paper", "default", "default@every_call")
 BUDGETS = (6000, 4000)
 
 

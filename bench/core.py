@@ -15,7 +15,7 @@ from contextrender.policy import policy_by_name
 from contextrender.session import Session
 
 LENGTHS = (100, 1_000, 10_000)
-RENDERED = ("paper", "default", "learned")
+RENDERED = ("paper", "default", "default@every_call")
 KILOBYTE = "status ok order_{0} customer C{0}XYZ shipped from depot_{1} to somewhere else on the map, "
 
 

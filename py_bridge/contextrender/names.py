@@ -23,6 +23,8 @@ HEAT_DECAY = 0.5
 """What a use still counts one invocation later, in `heat`."""
 FRESH_DECAY = 0.8
 """What a first use of a name still counts one invocation later, in `fresh`."""
+ASKED, OTHERS, ASKED_DECAY, REPEATS_FULL = 0.3, 0.15, 0.15, 2
+"""`asked_again`: of the new result; of others, after so many repeats; lost a turn."""
 _FRESH_MOST = 3
 """First uses by one message that count."""
 
@@ -38,6 +40,7 @@ _ROW = np.dtype(
         ("named", np.int64),  # of these, how many were used
         ("reshown", np.int64),  # times that a later result showed one of its names
         ("repeated", np.bool_),  # the same call was made again
+        ("again", np.bool_),  # the same call had been made before, with the same text
         ("error", np.bool_),  # its text tells of a failure
         ("tool", np.int64),  # number of its tool
     ]
@@ -79,10 +82,14 @@ class NameUse:
         """Invocations made."""
         self.count = 0
         """Results so far."""
+        self.repeats = 0
+        """Results that say word for word what the same call had said before."""
         self.seen: set[str] = set()
         """Every name that occurred in any message."""
         self.owner: dict[str, int] = {}
         """Name -> the result in which it appeared for the first time in the transcript."""
+        self.copy: dict[str, int] = {}
+        """Name -> the latest result that is word for word its owner's, of the same call: it owns the name likewise."""
         self.used: set[str] = set()
         """Owned names that an assistant message has used."""
         self.mentioned: set[int] = set()
@@ -97,6 +104,7 @@ class NameUse:
         self._tools: dict[str, int] = {}
         self._tool_rows: Rows = np.zeros(0, _TOOL_ROW)
         self._latest_of_call: dict[tuple[str, str], int] = {}
+        self._text_of_call: dict[tuple[str, str], str] = {}
 
     def add_assistant(self, turn: int, text: str) -> list[int]:
         """Count an assistant message: its prose and call texts, joined. Returns the results it used, ascending."""
@@ -104,10 +112,10 @@ class NameUse:
         names = find_names(text)
         first_uses: dict[int, int] = {}
         for name in names:
-            source = self.owner.get(name)
-            if source is not None:
-                first_uses[source] = first_uses.get(source, 0) + (name not in self.used)
-                self.used.add(name)
+            for source in (self.owner.get(name), self.copy.get(name)):
+                if source is not None:
+                    first_uses[source] = first_uses.get(source, 0) + (name not in self.used)
+            self.used.add(name)
         rows = self._rows
         for number, first in first_uses.items():
             row = rows[number]
@@ -137,15 +145,23 @@ class NameUse:
                 rows[source]["reshown"] += 1
         self.owner.update(dict.fromkeys(new, number))
         self.seen.update(new)
+        earlier = self._latest_of_call.get((tool, arguments))
+        again = earlier is not None and self._text_of_call[tool, arguments] == text
+        shared = [name for name in names if again and earlier in (self.owner.get(name), self.copy.get(name))]
+        self.copy.update(dict.fromkeys(shared, number))
         kind = self._tool_number(tool)
         self._tool_rows[kind]["results"] += 1
         self._tool_rows[kind]["arrivals"] += self.turn
-        rows[number] = (turn, turn, 0, 0.0, 0.0, self.turn, len(new), 0, 0, False, tells_error(text), kind)
+        owned, named = len(new) + len(shared), sum(name in self.used for name in shared)
+        uses = rows[earlier]["uses"] if again else 0
+        error = tells_error(text)
+        rows[number] = (turn, turn, uses, 0.0, 0.0, self.turn, owned, named, 0, False, again, error, kind)
         self.count += 1
-        earlier = self._latest_of_call.get((tool, arguments))
+        self.repeats += again
         if earlier is not None:
             rows[earlier]["repeated"] = True
         self._latest_of_call[tool, arguments] = number
+        self._text_of_call[tool, arguments] = text
 
     def add_user(self, text: str) -> None:
         """Count a user message; it replaces the former one in `mentioned_by_user`."""
@@ -162,7 +178,7 @@ class NameUse:
         self.seen.update(find_names(text))
 
     def column(self, name: str) -> npt.NDArray[Any]:
-        """By result: turn, last, uses, new, named, reshown, repeated or error."""
+        """By result: turn, last, uses, new, named, reshown, repeated, again or error."""
         values: npt.NDArray[Any] = self._rows[name][: self.count]
         return values
 
@@ -170,6 +186,17 @@ class NameUse:
         """By result: `heat` or `fresh`, decayed to the present turn."""
         values: Array = self.column(name) * decay ** (self.turn - self.column("warmed")).astype(np.float64)
         return values
+
+    def asked_again(self) -> Array:
+        """By result, the least chance that it is used, from calls made again that found nothing new.
+
+        Such a call says that what it had found was needed, and no longer there. Its new result is therefore held for a
+        while, and, the more such calls there were, every recent result a little. 0 throughout while there were none.
+        """
+        age = (self.turn - self.column("turn")).astype(np.float64)
+        every = OTHERS * min(1.0, self.repeats / REPEATS_FULL)
+        least: Array = np.where(self.column("again"), ASKED, every) * np.exp(-ASKED_DECAY * age)
+        return least
 
     def tool_rate(self) -> Array:
         """By result: how often a result of its tool is used by an invocation, with a cold start of one in ten."""

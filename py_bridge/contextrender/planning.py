@@ -36,11 +36,13 @@ def scored(
 
 
 def _usefulness(view: View, policy: Policy) -> tuple[Array, dict[str, Array]]:
-    """Scores and terms: the policy's weighted signals, or the learned model where it names none."""
+    """Scores and terms: the policy's weighted signals, or the default model where it names none."""
     if policy.weights:
         return score(view, policy.weights)
     task = view.similarity(view.task) if view.history.results else np.zeros(0)
-    return usefulness(signals(view.history.names, view.history.turn, task), load_weights())
+    return usefulness(
+        signals(view.history.names, view.history.turn, task), load_weights(), view.history.names.asked_again()
+    )
 
 
 def _wall(history: History, window: int) -> int:
@@ -121,9 +123,7 @@ def _pinned_forms(shortener: Shortener, limit: int, tail: Tail) -> dict[int, Sho
     return shortener.pinned(latest_step(shortener.history)[1], least.tokens - limit) if least.over_budget else {}
 
 
-def _selected(
-    view: View, policy: Policy, budget: int, scores: Array, tail: Tail, shortener: Shortener
-) -> Layout:
+def _selected(view: View, policy: Policy, budget: int, scores: Array, tail: Tail, shortener: Shortener) -> Layout:
     """The history selected afresh, with the stable start and what is current at the tail, all under the budget."""
     history = view.history
     notes = tail.delta([tail.start] if tail.start else ())

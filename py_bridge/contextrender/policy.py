@@ -19,7 +19,7 @@ Large = Literal["pointer", "summary", "head_tail", "omit"]
 class Policy:
     """A configuration of the renderer.
 
-    weights: signal name -> weight; empty with unit `step` means the learned model (weights/default.json).
+    weights: signal name -> weight; empty with unit `step` means the default model (weights/default.json).
     unit: `result` keeps all user and assistant text and selects results (App. A.4); `step` may drop old text too.
     schedule: `every_call` selects afresh at each call (Algorithm 1); `cache_aware` appends and selects at checkpoints.
     similarity_penalty: the 0.5 of Eq. 7; decay: λ; saturation: γ (App. A.3).
@@ -75,7 +75,7 @@ class Policy:
 
 
 _PAPER = Policy("paper", {"recency": 1.0, "reuse": 1.0, "relevance": 1.0})
-_LEARNED = Policy("learned", unit="step", schedule="cache_aware", cost_exponent=0.4)
+_DEFAULT = Policy("default", unit="step", schedule="cache_aware", cost_exponent=0.4)
 
 POLICIES: dict[str, Policy] = {
     policy.name: policy
@@ -86,17 +86,16 @@ POLICIES: dict[str, Policy] = {
         replace(_PAPER, name="rec", weights={"recency": 1.0}),
         replace(_PAPER, name="rel", weights={"relevance": 1.0}),
         replace(_PAPER, name="rec+rel", weights={"recency": 1.0, "relevance": 1.0}),
-        Policy("default", {"idle": 1.0, "reuse": 1.0, "relevance": 1.0}, unit="step"),
-        _LEARNED,
-        replace(_LEARNED, name="learned@every_call", schedule="every_call"),
-        replace(_LEARNED, name="auto", prices="openai", auto=True),
+        _DEFAULT,
+        replace(_DEFAULT, name="default@every_call", schedule="every_call"),
+        replace(_DEFAULT, name="auto", prices="openai", auto=True),
         Policy("clairvoyant", {"given": 1.0, "idle": 0.001}, unit="step"),
     )
 }
 """The policies by name; rec, rel and rec+rel are the ablations of Table 3.
 
-`default` selects whole steps and lets a reuse make a result young again. `learned` has the better recall on recorded
-runs, but an agent that runs on its renders repeats more look-ups (docs/evaluation.md), so it is not the default.
+`default` foresees which results the next turns use, and sends a checkpoint only when that pays (design §8);
+`default@every_call` selects afresh at each call, `auto` lets the model's window be the only wall.
 """
 
 

@@ -43,17 +43,17 @@ Mask = npt.NDArray[np.bool_]
 class Constants:
     """The schedule's values, in uncached input tokens, and limits."""
 
-    reuse_value: float = 2100.0
+    reuse_value: float = 1800.0
     """What one foreseen use of a result is worth."""
     per_turn: float = 0.7
     """Further calls to expect per call made (as long again as so far, discounted)."""
     calls_min: float = 4
     calls_max: float = 12
-    recent: int = 2
+    recent: int = 1
     """Assistant messages whose prose stays with a kept call."""
     low_water: float = 0.97
     """A checkpoint fills this part of the limit."""
-    rewrite_margin: float = 1500.0
+    rewrite_margin: float = 1000.0
     """What a checkpoint must gain over appending, so that near-ties don't flip; 0 at a lifecycle event."""
     max_cuts: int = 10
     restore_max: float = 0.5

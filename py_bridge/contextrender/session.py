@@ -36,7 +36,8 @@ from contextrender.policy import Policy, policy_by_name
 from contextrender.prices import prices_by_name, prices_of_model, window_of_model
 from contextrender.schedule import Circumstances
 from contextrender.tokens import encoding_name
-from contextrender.trace import Explained, ResultTrace, ShownTrace
+from contextrender.trace import Explained, ResultTrace, ShownTrace, UsageTrace
+from contextrender.transcripts.format import Usage
 from contextrender.transcripts.wire import wire_format
 
 Message = dict[str, Any]
@@ -156,6 +157,7 @@ class Session:
         self._snapshots: dict[str, _Snapshot] = {}
         self._last: dict[int, Plan] = {}
         self._ids = itertools.count(1)
+        self._usage: dict[str, UsageTrace] = {}
         self._scores: dict[str, tuple[Array, Mapping[str, Array]]] = {}
         """By snapshot, the latest ones: what each result scored, and its terms."""
 
@@ -331,6 +333,7 @@ class Session:
             prefix_tokens=prefix,
             cost=round(now.prices.cost(0 if now.cold else prefix, total), 1),
             facts_left_out=layout.why.get("facts_left_out", 0),
+            usage=self._usage.get(snapshot_id),
         )
 
     def _scored(self, snapshot_id: str, snapshot: _Snapshot) -> tuple[list[float], dict[str, list[float]]]:
@@ -364,6 +367,16 @@ class Session:
             digest = blake2b(wire, digest_size=8).hexdigest()
             traces.append(ShownTrace(part.role, kind, piece.position, tokens, digest, same))
         return traces
+
+    def record_usage(self, snapshot_id: str, usage: Usage, prefill_seconds: float | None = None) -> None:
+        """Keep what the provider counted in the call that sent this render; `explain` tells it.
+
+        usage: as `session.wire.reply(response).usage` reads it. Raises NotFoundError for an unknown snapshot.
+        """
+        if snapshot_id not in self._snapshots:
+            raise NotFoundError(f"no snapshot {snapshot_id!r} in this session")
+        counted = usage.uncached, usage.cached, usage.written, usage.output
+        self._usage[snapshot_id] = UsageTrace(*counted, prefill_seconds)
 
     def recall(self, ref: str) -> Message:
         """The original message of a tool result. Raises NotFoundError for an unknown ref."""

@@ -1,4 +1,4 @@
-"""Selection of steps under a budget, afresh at each call: policies `default` and `learned@every_call` (design §8).
+"""Selection of steps under a budget, afresh at each call: policies `default` and `default@every_call` (design §8).
 
 A unit is a result with its call. System messages, users, and the latest assistant message with its calls and results
 are pinned; an assistant's prose is kept where it is recent, and where room is left.

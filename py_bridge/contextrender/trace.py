@@ -8,7 +8,7 @@ from typing import Any
 class ResultTrace:
     """Why one tool result was kept, restored, shortened or omitted.
 
-    The terms add up to the score (Eq. 2); the learned model's score is the logistic function of their sum. Both are
+    The terms add up to the score (Eq. 2); the default model's score is the logistic function of their sum. Both are
     empty where everything was shown. `reused_values` are those reused so far.
     """
 
@@ -36,11 +36,29 @@ class ShownTrace:
 
 
 @dataclass(frozen=True, slots=True)
+class UsageTrace:
+    """What the provider counted in one model call. prefill_seconds: until the first token; None if not measured."""
+
+    uncached: int
+    cached: int
+    written: int
+    output: int
+    prefill_seconds: float | None
+
+    @property
+    def cached_share(self) -> float:
+        """The part of the input that was read from the prompt cache."""
+        whole = self.uncached + self.cached + self.written
+        return self.cached / whole if whole else 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class Explained:
     """The trace of one render.
 
     why: what the schedule weighed. prefix_tokens: how much of the input the render before began with; cost: the input's
-    price in uncached tokens, by the policy's prices. facts_left_out: facts told by the host that found no room.
+    price in uncached tokens, by the policy's prices. facts_left_out: facts told by the host that found no room. usage:
+    what the provider said of the call, if that was recorded.
     """
 
     snapshot_id: str
@@ -57,6 +75,7 @@ class Explained:
     prefix_tokens: int
     cost: float
     facts_left_out: int
+    usage: UsageTrace | None = None
 
     def __str__(self) -> str:
         return explain_text(self)
@@ -82,6 +101,12 @@ def explain_text(explained: Explained) -> str:
     lines += [f"  {name.replace('_', ' ')}: {_plain(value)}" for name, value in explained.why.items()]
     if explained.facts_left_out:
         lines.append(f"  facts without room: {explained.facts_left_out}")
+    if explained.usage:
+        waited = explained.usage.prefill_seconds
+        lines.append(
+            f"  the provider read {explained.usage.cached:,} tokens from its cache ({explained.usage.cached_share:.0%})"
+            f"{f'; first token after {waited:.2f} s' if waited is not None else ''}"
+        )
     lines.append("")
     lines.append("shown (= as before, + new)")
     lines += [

@@ -16,6 +16,7 @@ from contextrender.errors import InputError
 from contextrender.names import FRESH_DECAY, HEAT_DECAY, Array, NameUse
 
 _LOGIT_MOST = 30.0
+_TINY = 1e-12
 
 
 class Facts(NamedTuple):
@@ -199,12 +200,20 @@ def signals(names: NameUse, turn: int, task: Array) -> dict[str, Array]:
     return {name: signal(facts) for name, signal in SIGNALS.items()}
 
 
-def usefulness(signals: Mapping[str, Array], weights: Weights) -> tuple[Array, dict[str, Array]]:
-    """By result, the chance that the coming turn uses it; and the terms of its logit by signal, with the bias."""
+def usefulness(
+    signals: Mapping[str, Array], weights: Weights, least: Array | None = None
+) -> tuple[Array, dict[str, Array]]:
+    """By result, the chance that the coming turn uses it; and the terms of its logit by signal, with the bias.
+
+    least: by result, what the chance is at least (`NameUse.asked_again`); the term `asked_again` is what that adds.
+    """
     count = len(next(iter(signals.values()), np.zeros(0)))
     terms = {"bias": np.full(count, weights.bias)}
     for name, part in weights.signals.items():
         terms[name] = part.weight * (signals[name] - part.mean) / part.scale
     logit = np.sum(list(terms.values()), axis=0)
+    if least is not None and least.any():
+        terms["asked_again"] = np.maximum(0.0, np.log(np.maximum(least, _TINY) / (1 - least)) - logit)
+        logit = logit + terms["asked_again"]
     chance: Array = 1 / (1 + np.exp(-np.clip(logit, -_LOGIT_MOST, _LOGIT_MOST)))
     return chance, terms

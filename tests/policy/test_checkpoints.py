@@ -17,7 +17,7 @@ from contextrender.policy import POLICIES, Policy
 from contextrender.trace import Explained
 from tests.policy.test_context import Message, opened, step, texts
 
-LEARNED = replace(POLICIES["learned"], lifecycle=False)
+DEFAULT = replace(POLICIES["default"], lifecycle=False)
 
 
 def call(number: int, tool: str, arguments: dict[str, Any], result: str) -> list[Message]:
@@ -49,8 +49,8 @@ def checkpoints(explained: list[Explained]) -> list[int]:
 
 
 def test_a_checkpoint_comes_every_n_steps_if_asked_and_never_in_between_for_that_reason() -> None:
-    _, usual = run(LEARNED, budget=2000)
-    _, often = run(replace(LEARNED, checkpoint_every=5), budget=2000)
+    _, usual = run(DEFAULT, budget=2000)
+    _, often = run(replace(DEFAULT, checkpoint_every=5), budget=2000)
     turns = checkpoints(often)
     assert len(turns) > len(checkpoints(usual))
     due = [one.turn for one in often if "steps since" in one.why.get("decision", "")]
@@ -61,7 +61,7 @@ def test_a_checkpoint_comes_every_n_steps_if_asked_and_never_in_between_for_that
 @given(st.integers(1, 6), st.lists(st.integers(0, 80), min_size=5, max_size=30))
 @settings(max_examples=25, deadline=None)
 def test_a_checkpoint_that_is_due_always_leaves_a_shorter_input(every: int, sizes: list[int]) -> None:
-    session = opened(replace(LEARNED, checkpoint_every=every), 900)
+    session = opened(replace(DEFAULT, checkpoint_every=every), 900)
     for number, words in enumerate(sizes):
         session.ingest(step(number, words), whole=False)
         explained = session.explain(session.render().snapshot_id)
@@ -110,7 +110,7 @@ def test_lifecycle_events_are_seen_once(
 
 
 def test_at_a_lifecycle_event_a_checkpoint_needs_no_margin() -> None:
-    session, _ = run(replace(LEARNED, lifecycle=True), 20)
+    session, _ = run(replace(DEFAULT, lifecycle=True), 20)
     session.note("plan_step", "write the report")
     session.ingest(step(20), whole=False)
     why = session.explain(session.render().snapshot_id).why
@@ -123,7 +123,7 @@ def test_at_a_lifecycle_event_a_checkpoint_needs_no_margin() -> None:
 
 
 def test_a_cache_that_has_run_out_is_not_reckoned_with() -> None:
-    session, _ = run(LEARNED, 20)
+    session, _ = run(DEFAULT, 20)
     session.ingest(step(20), whole=False)
     for entry in session.history.entries[-2:]:
         entry.node.created += 301
@@ -136,7 +136,7 @@ def test_a_cache_that_has_run_out_is_not_reckoned_with() -> None:
 
 
 def test_a_checkpoint_note_says_what_was_left_out_and_what_was_reused_of_it() -> None:
-    session = opened(replace(LEARNED, checkpoint_note=True), 1500, recall=True)
+    session = opened(replace(DEFAULT, checkpoint_note=True), 1500, recall=True)
     noted = ""
     for number in range(40):
         messages = step(number, 40)
@@ -154,7 +154,7 @@ def test_a_checkpoint_note_says_what_was_left_out_and_what_was_reused_of_it() ->
 
 @pytest.mark.parametrize("recall", [False, True])
 def test_a_ref_is_named_only_where_something_redeems_it(recall: bool) -> None:
-    session = opened(replace(LEARNED, checkpoint_note=True, checkpoint_every=3), 900, recall=recall, contract=True)
+    session = opened(replace(DEFAULT, checkpoint_note=True, checkpoint_every=3), 900, recall=recall, contract=True)
     named = ""
     for number in range(20):
         session.ingest(step(number, 40), whole=False)
@@ -163,7 +163,7 @@ def test_a_ref_is_named_only_where_something_redeems_it(recall: bool) -> None:
 
 
 def test_a_checkpoint_note_may_be_written_by_a_summarizer() -> None:
-    session = opened(replace(LEARNED, checkpoint_note=True), 1500, summarizer=Extractive())
+    session = opened(replace(DEFAULT, checkpoint_note=True), 1500, summarizer=Extractive())
     noted = ""
     for number in range(40):
         session.ingest(step(number, 40), whole=False)

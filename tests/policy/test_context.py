@@ -13,8 +13,8 @@ from contextrender.errors import InputError
 from contextrender.legality import violations
 
 Message = dict[str, Any]
-CACHE_AWARE = ["learned", "auto"]
-EVERY = [*CACHE_AWARE, "default", "paper", "learned@every_call", "full"]
+CACHE_AWARE = ["default", "auto"]
+EVERY = [*CACHE_AWARE, "paper", "default@every_call", "full"]
 
 
 def step(number: int, words: int = 60) -> list[Message]:
@@ -26,7 +26,7 @@ def step(number: int, words: int = 60) -> list[Message]:
     ]
 
 
-def opened(policy: str | Policy = "learned", budget: int = 700, **options: Any) -> Session:
+def opened(policy: str | Policy = "default", budget: int = 700, **options: Any) -> Session:
     """A session with a system prompt and a task."""
     session = Session(policy, budget, "hash", **options)
     session.ingest([{"role": "system", "content": "rules"}, {"role": "user", "content": "find all items"}])

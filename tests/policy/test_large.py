@@ -17,8 +17,8 @@ from contextrender.tokens import count_tokens
 from tests.policy.test_checkpoints import call
 from tests.policy.test_context import Message, opened, step, texts
 
-LEARNED = replace(POLICIES["learned"], lifecycle=False)
-EACH = replace(POLICIES["learned@every_call"])
+DEFAULT = replace(POLICIES["default"], lifecycle=False)
+EACH = replace(POLICIES["default@every_call"])
 PAPER = POLICIES["paper"]
 REF = re.compile(r"ref (r\d+)")
 
@@ -71,7 +71,7 @@ def driven(policy: Policy, budget: int = 2500, **options: Any) -> tuple[Session,
     return session, renders
 
 
-@pytest.mark.parametrize("policy", [LEARNED, EACH])
+@pytest.mark.parametrize("policy", [DEFAULT, EACH])
 @pytest.mark.parametrize("form", ["pointer", "summary", "head_tail"])
 def test_a_large_result_without_room_is_a_short_form_with_a_ref_that_recalls_it(policy: Policy, form: Any) -> None:
     policy = replace(policy, large=form, large_tokens=200)
@@ -88,7 +88,7 @@ def test_a_large_result_without_room_is_a_short_form_with_a_ref_that_recalls_it(
     assert "shortened" in {one.kind for one in explained.shown}
 
 
-@pytest.mark.parametrize("policy", [LEARNED, EACH])
+@pytest.mark.parametrize("policy", [DEFAULT, EACH])
 def test_a_shortened_result_does_not_count_as_kept(policy: Policy) -> None:
     session, _ = driven(replace(policy, large_tokens=200), recall=True)
     rendered = session.render()
@@ -98,18 +98,18 @@ def test_a_shortened_result_does_not_count_as_kept(policy: Policy) -> None:
 
 
 def test_without_recall_no_pointer_is_shown_and_renders_are_as_without() -> None:
-    assert driven(replace(LEARNED, large_tokens=200))[1] == driven(replace(LEARNED, large="omit"))[1]
-    _, renders = driven(replace(LEARNED, large="head_tail", large_tokens=200))
+    assert driven(replace(DEFAULT, large_tokens=200))[1] == driven(replace(DEFAULT, large="omit"))[1]
+    _, renders = driven(replace(DEFAULT, large="head_tail", large_tokens=200))
     assert not any(REF.search(texts(messages)) for messages in renders)
 
 
 def test_while_everything_fits_everything_is_complete() -> None:
-    session, renders = driven(LEARNED, 100_000, recall=True)
+    session, renders = driven(DEFAULT, 100_000, recall=True)
     assert not REF.search(texts(renders[-1]))
     assert session.render().omitted == ()
 
 
-@pytest.mark.parametrize("policy", [LEARNED, EACH])
+@pytest.mark.parametrize("policy", [DEFAULT, EACH])
 def test_a_latest_result_that_alone_passes_the_budget_is_shortened_so_that_the_budget_holds(policy: Policy) -> None:
     session = opened(replace(policy, large="head_tail"), 800)
     for number in range(3):
@@ -140,7 +140,7 @@ def test_the_papers_policy_compacts_only_what_alone_exceeds_the_budget_and_only_
 
 
 def test_when_the_summarizer_fails_its_head_and_tail_stand_there_and_the_trace_says_so() -> None:
-    session = opened(replace(LEARNED, large="summary"), 800, summarizer=Names("the model is away"))
+    session = opened(replace(DEFAULT, large="summary"), 800, summarizer=Names("the model is away"))
     session.ingest(large(1), whole=False)
     rendered = session.render()
     assert "end_1" in texts(rendered.messages)
@@ -151,7 +151,7 @@ def test_when_the_summarizer_fails_its_head_and_tail_stand_there_and_the_trace_s
     st.lists(st.integers(0, 260), min_size=3, max_size=16),
     st.integers(200, 1500),
     st.sampled_from(["pointer", "summary", "head_tail"]),
-    st.sampled_from([LEARNED, EACH, POLICIES["default"], PAPER]),
+    st.sampled_from([DEFAULT, EACH, POLICIES["default"], PAPER]),
     st.booleans(),
 )
 @settings(max_examples=50, deadline=None)

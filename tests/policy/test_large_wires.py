@@ -6,7 +6,7 @@ import pytest
 
 from contextrender import Session
 from tests.policy.test_context import Message
-from tests.policy.test_large import LEARNED, large
+from tests.policy.test_large import DEFAULT, large
 
 
 @pytest.mark.parametrize("wire", ["chat", "responses", "messages"])
@@ -31,7 +31,7 @@ def test_every_wire_format_shortens_a_result_in_its_own_form(wire: str) -> None:
             },
         ],
     }
-    session = Session(replace(LEARNED, large="head_tail"), 500, "hash", wire=wire)
+    session = Session(replace(DEFAULT, large="head_tail"), 500, "hash", wire=wire)
     first: Message = {"role": "user", "content": "go"}
     session.ingest([first | {"type": "message"} if wire == "responses" else first, *tools[wire]])
     rendered = session.render()

@@ -82,6 +82,33 @@ def test_every_signal_is_its_formula() -> None:
         assert got[name] == pytest.approx(values), name
 
 
+def asked(*texts: str) -> NameUse:
+    """Results of one call, made in invocation 1, 2, …; then an invocation that calls something else."""
+    names = NameUse()
+    for number, text in enumerate(texts):
+        names.add_assistant(number + 1, "look")
+        names.add_result(number, text, number + 1, "look", "{}")
+    names.add_assistant(len(texts) + 1, "think")
+    return names
+
+
+def test_a_call_made_again_that_finds_the_same_shares_its_names() -> None:
+    names = asked("aaa_111 bbb_222", "aaa_111 bbb_222", "aaa_111 bbb_222 more")
+    assert names.add_assistant(5, "bbb_222") == [0, 1]
+    assert names.column("new").tolist() == [2, 2, 0]
+    assert names.column("again").tolist() == [False, True, False]
+
+
+def test_what_was_asked_for_again_is_held_for_a_while() -> None:
+    fade = math.exp(-0.15)
+    assert asked("one", "two").asked_again().tolist() == [0, 0]
+    assert asked("one", "one").asked_again() == pytest.approx([0.15 / 2 * fade**2, 0.3 * fade])
+    assert asked("one", "one", "one").asked_again() == pytest.approx([0.15 * fade**3, 0.3 * fade**2, 0.3 * fade])
+    p, terms = usefulness(signals(asked("one", "one"), 3, np.zeros(2)), load_weights(), np.array([0.9, 0.0]))
+    assert p[0] == pytest.approx(0.9)
+    assert p == pytest.approx(1 / (1 + np.exp(-sum(terms.values()))))
+
+
 def test_terms_add_up_to_the_logit() -> None:
     names = NameUse()
     names.add_assistant(1, "look")
@@ -117,6 +144,8 @@ def test_lazy_decay_and_counters_equal_eager_ones(events: list[tuple[bool, list[
     heat: list[float] = []
     fresh: list[float] = []
     owner: dict[str, int] = {}
+    copies: dict[str, int] = {}
+    latest: list[str] = []
     seen: set[str] = set()
     used: set[str] = set()
     turn = chances = uses = 0
@@ -127,15 +156,21 @@ def test_lazy_decay_and_counters_equal_eager_ones(events: list[tuple[bool, list[
             answer = names.add_assistant(turn, text)
             first: dict[int, int] = {}
             for word in dict.fromkeys(words):
-                if word in owner:
-                    first[owner[word]] = first.get(owner[word], 0) + (word not in used)
-                    used.add(word)
+                for number in (owner.get(word), copies.get(word)):
+                    if number is not None:
+                        first[number] = first.get(number, 0) + (word not in used)
+            used.update(words)
             heat = [value * HEAT_DECAY + (number in first) for number, value in enumerate(heat)]
             fresh = [value * FRESH_DECAY + min(first.get(number, 0), 3) for number, value in enumerate(fresh)]
             chances, uses = chances + len(heat), uses + len(first)
             assert answer == sorted(first)
         else:
-            owner.update(dict.fromkeys(set(words) - seen, len(heat)))
+            new = set(words) - seen
+            if latest and text == latest[-1]:
+                before = len(heat) - 1
+                copies.update({word: len(heat) for word in words if before in (owner.get(word), copies.get(word))})
+            latest.append(text)
+            owner.update(dict.fromkeys(new, len(heat)))
             names.add_result(len(heat), text, turn, "look", "{}")
             heat.append(0.0)
             fresh.append(0.0)

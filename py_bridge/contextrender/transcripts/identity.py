@@ -6,6 +6,7 @@ and a list of parts there, cache marks move, reasoning is dropped. Identity is w
 
 import json
 from collections.abc import Sequence
+from hashlib import blake2b
 
 from contextrender.events import Call
 from contextrender.transcripts.jsontext import dump
@@ -37,3 +38,8 @@ def identity(kind: str, said: Sequence[str], calls: Sequence[Call], call_id: str
             plain_id(call_id),
         ]
     )
+
+
+def next_digest(digest: str, fingerprint: bytes) -> str:
+    """The digest of a list of events that goes on with one more; "" is the digest of none."""
+    return blake2b(digest.encode() + fingerprint, digest_size=16).hexdigest()
