@@ -13,6 +13,7 @@ COMMANDS = {
     "demo": "Record a run in a small app world, replay it, and show what is kept, omitted and saved.",
     "eval": "Replay recorded runs with several selectors: recall of later-used results, and cost.",
     "import": "Turn sessions of coding agents and benchmark results into one file of traces.",
+    "proxy": "Stand between a client and its provider: each request goes on with the history that is needed.",
     "replay": "Show one recorded run turn by turn: what is kept, restored and omitted.",
 }
 """Command -> its one line of help; each lives in contextrender.cli.<command> as `command`."""

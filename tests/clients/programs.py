@@ -1,0 +1,135 @@
+"""How each client program is configured and started: command lines, settings files, environment, its shell tool."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.clients.harness import Bench, Done
+from tests.clients.install import program
+from tests.clients.model import Json, Use
+
+
+@dataclass(frozen=True, slots=True)
+class OpenCode:
+    """opencode with its own configuration and state in the bench's folder."""
+
+    bench: Bench
+    workspace: Path
+    plugin: Path | None = None
+
+    @staticmethod
+    def shell(command: str) -> Use:
+        """A call of its shell tool."""
+        return Use("bash", {"command": command, "description": "work"})
+
+    def run(self, prompt: str, *options: str, env: Mapping[str, str] | None = None) -> Done:
+        """One `opencode run`."""
+        limit = {"context": 128_000, "output": 4_096}
+        provider = {
+            "npm": "@ai-sdk/openai-compatible",
+            "name": "Mock",
+            "options": {"baseURL": f"{self.bench.url}/v1", "apiKey": "x"},
+            "models": {"mock-model": {"name": "Mock", "limit": limit}},
+        }
+        config: Json = {
+            "provider": {"mock": provider},
+            "model": "mock/mock-model",
+            "small_model": "mock/mock-model",
+            "permission": {"*": "allow"},
+            "autoupdate": False,
+            "share": "disabled",
+        }
+        if self.plugin:
+            config["plugin"] = [self.plugin.as_uri()]
+        path = self.bench.folder / "opencode.json"
+        path.write_text(json.dumps(config))
+        settings = {
+            "OPENCODE_CONFIG": str(path),
+            "OPENCODE_DISABLE_MODELS_FETCH": "1",
+            "OPENCODE_DISABLE_AUTOUPDATE": "1",
+            "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
+            "npm_config_fetch_retries": "0",
+        }
+        command: list[str | Path] = [program("opencode"), "run", "--format", "json", *options, prompt]
+        return self.bench.run(command, settings | dict(env or {}), self.workspace)
+
+    def stored(self, session: str) -> str:
+        """The session as opencode keeps it, exported by opencode itself."""
+        done = self.bench.run([program("opencode"), "export", session], {}, self.workspace)
+        return done.out
+
+
+@dataclass(frozen=True, slots=True)
+class ClaudeCode:
+    """Claude Code, its state in the bench's folder."""
+
+    bench: Bench
+    workspace: Path
+
+    @staticmethod
+    def shell(command: str) -> Use:
+        """A call of its shell tool."""
+        return Use("Bash", {"command": command, "description": "work"})
+
+    def run(self, prompt: str, *options: str) -> Done:
+        """One `claude -p`."""
+        env = {
+            "ANTHROPIC_BASE_URL": self.bench.url,
+            "ANTHROPIC_API_KEY": "sk-ant-test",
+            "CLAUDE_CONFIG_DIR": str(self.bench.folder / "claude"),
+            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+            "DISABLE_AUTOUPDATER": "1",
+            "IS_SANDBOX": "1",
+        }
+        flags = ["--output-format", "stream-json", "--verbose", "--permission-mode", "bypassPermissions"]
+        return self.bench.run([program("claude"), "-p", prompt, *flags, *options], env, self.workspace)
+
+    def stored(self) -> str:
+        """The session files."""
+        return _files(self.bench.folder / "claude" / "projects", "*.jsonl")
+
+
+@dataclass(frozen=True, slots=True)
+class Codex:
+    """Codex, its state in the bench's folder; `settings` are lines of its config.toml."""
+
+    bench: Bench
+    workspace: Path
+    settings: Sequence[str] = ()
+
+    @staticmethod
+    def shell(command: str) -> Use:
+        """A call of its shell tool."""
+        return Use("exec_command", {"cmd": command})
+
+    def run(self, prompt: str, *command: str) -> Done:
+        """One `codex exec`; `command` may be `resume --last`."""
+        home = self.bench.folder / "codex"
+        home.mkdir(exist_ok=True)
+        lines = [
+            'model = "mock-model"',
+            'model_provider = "mock"',
+            'approval_policy = "never"',
+            'sandbox_mode = "danger-full-access"',
+            "check_for_update_on_startup = false",
+            *self.settings,
+            "[analytics]",
+            "enabled = false",
+            "[model_providers.mock]",
+            'name = "Mock"',
+            f'base_url = "{self.bench.url}/v1"',
+            'env_key = "MOCK_KEY"',
+            'wire_api = "responses"',
+        ]
+        (home / "config.toml").write_text("\n".join(lines))
+        argv: list[str | Path] = [program("codex"), "exec", *command, "--json", "--skip-git-repo-check", prompt]
+        return self.bench.run(argv, {"CODEX_HOME": str(home), "MOCK_KEY": "x"}, self.workspace)
+
+    def stored(self) -> str:
+        """The session files."""
+        return _files(self.bench.folder / "codex" / "sessions", "*.jsonl")
+
+
+def _files(folder: Path, pattern: str) -> str:
+    return "\n".join(path.read_text() for path in sorted(folder.rglob(pattern)))
