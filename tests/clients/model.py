@@ -243,7 +243,7 @@ def decoded_body(raw: bytes, headers: Mapping[str, str]) -> Json:
         return {"undecoded": encoding}
     try:
         body = json.loads(raw) if raw else {}
-    except ValueError:
+    except (ValueError, RecursionError):
         return {"undecoded": "not JSON"}
     return body if isinstance(body, dict) else {"undecoded": "no object"}
 

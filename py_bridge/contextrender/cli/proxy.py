@@ -30,10 +30,12 @@ def command(
     client's own bytes are sent.
     """
     from contextrender.policy import policy_by_name
-    from contextrender.proxy.serving import HOST, serve
+    from contextrender.proxy.serving import HOST, listen, serve
 
     policy_by_name(policy)
     upstreams = Upstreams.of(upstream, upstream_responses, upstream_anthropic)
     settings = ProxySettings(upstreams, budget, policy, render_seconds=render_ms / 1000, max_body=max_body << 20)
-    click.echo(f"contextrender: proxy on http://{HOST}:{port} for {upstreams.chat} and {upstreams.messages}", err=True)
-    serve(settings, port)
+    listening = listen(port)
+    where = f"http://{HOST}:{listening.getsockname()[1]}"
+    click.echo(f"contextrender: proxy on {where} for {upstreams.chat} and {upstreams.messages}", err=True)
+    serve(settings, listening)

@@ -1,7 +1,9 @@
 """Serves the proxy alone on this machine, until it is told to stop."""
 
 import logging
+import signal
 import socket
+import sys
 from ipaddress import ip_address
 
 import uvicorn
@@ -68,14 +70,22 @@ def warm_up(settings: ProxySettings) -> None:
     sessions.sync("", sid, Begun(0, ""), messages)
 
 
-def serve(settings: ProxySettings, port: int) -> None:
-    """Serve until SIGINT or SIGTERM; requests in flight are finished. Raises UnavailableError for a port in use."""
+def listen(port: int) -> socket.socket:
+    """A socket on this machine's loopback; port 0 takes a free one. Raises UnavailableError for a port in use."""
     listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((HOST, port))
     except OSError as error:
         raise UnavailableError(f"port {port} on {HOST} can't be used: {error.strerror}") from error
+    listening.listen(1024)
+    return listening
+
+
+def serve(settings: ProxySettings, listening: socket.socket) -> None:
+    """Serve on a socket until SIGINT or SIGTERM; requests in flight are finished, then the process exits with 0."""
+    for number in (signal.SIGINT, signal.SIGTERM):  # uvicorn takes them over, and raises them again when it has ended
+        signal.signal(number, lambda *_: sys.exit(0))
     warm_up(settings)
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # a provider's cut stream is no error of ours
     keeper = Keeper(MemorySessions(settings.policy, settings.budget))
