@@ -14,7 +14,7 @@ from tests.proxy.provider import Provider, Running, chat, chat_run, provider, pr
 
 PATHS = {"chat": "/v1/chat/completions", "responses": "/v1/responses", "messages": "/v1/messages?beta=true"}
 LISTS = {"chat": "messages", "responses": "input", "messages": "messages"}
-SAID = {
+SAID: dict[str, dict[str, Any]] = {
     "chat": {"choices": [{"index": 0, "message": {"role": "assistant", "content": "ok"}, "finish_reason": "stop"}]},
     "responses": {"object": "response", "status": "completed", "output": []},
     "messages": {"type": "message", "role": "assistant", "content": [{"type": "text", "text": "ok"}]},

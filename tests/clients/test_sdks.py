@@ -1,0 +1,36 @@
+"""The openai and anthropic SDKs through the proxy, streamed and not."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.clients import work
+from tests.clients.harness import BUDGET, Bench
+from tests.clients.install import program
+from tests.clients.model import Use
+from tests.clients.rules import assert_kept_to_the_rules, assert_one_session, new_prefixes, records_seen
+
+pytestmark = [pytest.mark.clients, pytest.mark.slow]
+AGENT = Path(__file__).parent / "agents" / "sdks.py"
+
+
+def shell(command: str) -> Use:
+    return Use("shell", {"command": command})
+
+
+@pytest.mark.parametrize("stream", ["stream", "whole"])
+@pytest.mark.parametrize("wire", ["chat", "responses", "messages"])
+def test_a_run_longer_than_the_budget(tmp_path: Path, wire: str, stream: str) -> None:
+    workspace = work.make_workspace(tmp_path / "work")
+    with Bench(tmp_path, {work.KEY: work.script(shell)}) as bench:
+        done = bench.run([program("sdks"), AGENT, wire, stream, bench.url, work.TASK], {}, workspace)
+        turns = bench.turns(work.KEY)
+        assert done.out.strip() == work.FINAL
+        assert (workspace / "refund.txt").read_text() == f"refunded {work.order_of(work.OLD)}\n"
+        assert len(turns) == work.RECORDS + 3
+        assert_kept_to_the_rules(turns, BUDGET)
+        assert_one_session(turns[1:])  # the first has no answer yet to be told by
+        seen = records_seen(turns)
+        assert seen.omitted
+        assert work.OLD in seen.got[-1], "the record that was just used is back"
+        assert new_prefixes(turns) <= len(turns) // 2
