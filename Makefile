@@ -42,8 +42,8 @@ $(READY): pyproject.toml setup.py requirements.lock
 demo: $(READY) ## replay a recorded run and show what is kept, restored and saved
 	@$(VENV)/bin/contextrender demo
 
-test: $(READY) ## run the whole suite
-	@$(PY) -m pytest
+test: $(READY) ## run the whole suite, but for the client programs that take minutes to install (make test-clients)
+	@$(PY) -m pytest -m "not more_clients"
 
 lint: $(READY) ## check style
 	@$(PY) -m ruff check .

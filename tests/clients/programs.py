@@ -133,3 +133,35 @@ class Codex:
 
 def _files(folder: Path, pattern: str) -> str:
     return "\n".join(path.read_text() for path in sorted(folder.rglob(pattern)))
+
+
+@dataclass(frozen=True, slots=True)
+class MiniSweAgent:
+    """mini-swe-agent; its agent ends by a command."""
+
+    bench: Bench
+    workspace: Path
+    END = "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"
+
+    @staticmethod
+    def shell(command: str) -> Use:
+        """A call of its shell tool."""
+        return Use("bash", {"command": command})
+
+    def run(self, prompt: str) -> Done:
+        """One `mini`."""
+        mini = program("mini-swe-agent").with_name("mini")
+        settings = ["-c", "mini.yaml", "-c", f"model.model_kwargs.api_base={self.bench.url}/v1"]
+        argv = [mini, "-y", "--exit-immediately", *settings, "-m", "openai/mock-model", "-t", prompt]
+        env = {
+            "MSWEA_CONFIGURED": "true",
+            "MSWEA_COST_TRACKING": "ignore_errors",
+            "OPENAI_API_KEY": "sk-one",
+            "MSWEA_GLOBAL_CONFIG_DIR": str(self.bench.folder / "mini"),
+        }
+        return self.bench.run([*argv, "-o", self.trajectory], env, self.workspace)
+
+    @property
+    def trajectory(self) -> Path:
+        """The session file."""
+        return self.bench.folder / "mini.traj.json"
