@@ -5,8 +5,8 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -46,6 +46,10 @@ class Done:
         return found
 
 
+Gateway = Callable[[Offline, Path, str], AbstractContextManager[str]]
+"""(place, folder, URL of what is behind) -> a running server's URL."""
+
+
 @dataclass
 class Bench:
     """A folder, and a place without network with the model, the proxy and the tap; `url` is what programs are told."""
@@ -56,6 +60,8 @@ class Bench:
     text_protocol: bool = False
     asides: str = "A short title"
     proxy_options: Sequence[str] = ()
+    gateway: Gateway | None = None
+    """What stands between the proxy and the model, if something does."""
     place: Offline = field(init=False)
     model: ScriptedModel = field(init=False)
     tap: Tap = field(init=False)
@@ -66,7 +72,10 @@ class Bench:
             self.model = stack.enter_context(
                 ScriptedModel(self.place.listen(), self.scripts, self.text_protocol, lambda body: self.asides)
             )
-            port = stack.enter_context(Proxy(self)).port
+            upstream = self.model.url
+            if self.gateway:
+                upstream = stack.enter_context(self.gateway(self.place, self.folder, upstream))
+            port = stack.enter_context(_proxy(self, upstream))
             self.tap = stack.enter_context(Tap(self.place, port))
             self._stack = stack.pop_all()
         return self
@@ -121,42 +130,43 @@ def _number(request: Request) -> int | None:
     return None if found is None else int(found)
 
 
-class Proxy:
-    """`contextrender proxy` as its users start it, inside the bench's place."""
+@contextmanager
+def _proxy(bench: Bench, upstream: str) -> Iterator[int]:
+    """`contextrender proxy` as its users start it, inside the bench's place; its port."""
+    port = bench.place.free_port()
+    command = [Path(sys.executable).parent / "contextrender", "proxy", "--upstream", upstream]
+    options = ["--port", str(port), "--budget", str(bench.budget), *bench.proxy_options]
+    env = os.environ | {"HOME": str(bench.folder)}
+    with serving(bench.place, bench.folder, [*command, *options], env, port):
+        yield port
 
-    def __init__(self, bench: Bench) -> None:
-        self.bench = bench
-        self.port = bench.place.free_port()
 
-    def __enter__(self) -> Self:
-        log = self.bench.folder / "proxy.log"
-        command = [str(Path(sys.executable).parent / "contextrender"), "proxy", "--upstream", self.bench.model.url]
-        options = ["--port", str(self.port), "--budget", str(self.bench.budget), *self.bench.proxy_options]
-        with log.open("w") as out:
-            self._process = subprocess.Popen(
-                self.bench.place.command([*command, *options]),
-                env=os.environ | {"HOME": str(self.bench.folder)},
-                cwd=self.bench.folder,
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=out,
-            )
-        until = time.monotonic() + 60
+@contextmanager
+def serving(
+    place: Offline, folder: Path, argv: Sequence[str | Path], env: Mapping[str, str], port: int, seconds: float = 60
+) -> Iterator[None]:
+    """A server process in a place, which listens on `port`; its output is in the folder."""
+    name = Path(argv[0]).name
+    log = folder / f"{name}.log"
+    with log.open("w") as out:
+        process = subprocess.Popen(
+            place.command(argv), env=env, cwd=folder, stdin=subprocess.DEVNULL, stdout=out, stderr=out
+        )
+    try:
+        until = time.monotonic() + seconds
         while True:
             try:
-                self.bench.place.connect(self.port).close()
-                return self
+                place.connect(port).close()
+                break
             except OSError:
-                assert self._process.poll() is None, f"the proxy ended:\n{log.read_text()[-3000:]}"
-                assert time.monotonic() < until, f"the proxy does not listen:\n{log.read_text()[-3000:]}"
+                assert process.poll() is None, f"{name} ended:\n{log.read_text()[-3000:]}"
+                assert time.monotonic() < until, f"{name} does not listen:\n{log.read_text()[-3000:]}"
                 time.sleep(0.05)
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
-    ) -> None:
-        self._process.terminate()
+        yield
+    finally:
+        process.terminate()
         try:
-            self._process.wait(10)
+            process.wait(10)
         except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+            process.kill()
+            process.wait()

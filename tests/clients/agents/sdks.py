@@ -1,10 +1,12 @@
 """An agent loop on the openai and anthropic SDKs: python sdks.py WIRE STREAM BASE_URL TASK."""
 
 import json
+import os
 import subprocess
 import sys
 from typing import Any
 
+KEY = os.environ.get("API_KEY", "sk-one")
 SCHEMA = {"type": "object", "properties": {"command": {"type": "string"}}, "required": ["command"]}
 
 
@@ -15,7 +17,7 @@ def shell(command: str) -> str:
 def chat(url: str, stream: bool, task: str) -> str:
     from openai import OpenAI
 
-    client = OpenAI(base_url=f"{url}/v1", api_key="sk-one", max_retries=0)
+    client = OpenAI(base_url=f"{url}/v1", api_key=KEY, max_retries=0)
     tools: Any = [{"type": "function", "function": {"name": "shell", "parameters": SCHEMA}}]
     messages: list[Any] = [{"role": "system", "content": "You use the shell."}, {"role": "user", "content": task}]
     while True:
@@ -36,7 +38,7 @@ def chat(url: str, stream: bool, task: str) -> str:
 def responses(url: str, stream: bool, task: str) -> str:
     from openai import OpenAI
 
-    client = OpenAI(base_url=f"{url}/v1", api_key="sk-one", max_retries=0)
+    client = OpenAI(base_url=f"{url}/v1", api_key=KEY, max_retries=0)
     tools: Any = [{"type": "function", "name": "shell", "parameters": SCHEMA, "strict": False}]
     items: list[Any] = [{"role": "user", "content": task}]
     while True:
@@ -57,7 +59,7 @@ def responses(url: str, stream: bool, task: str) -> str:
 def messages(url: str, stream: bool, task: str) -> str:
     from anthropic import Anthropic
 
-    client = Anthropic(base_url=url, api_key="sk-ant-one", max_retries=0)
+    client = Anthropic(base_url=url, api_key=KEY, max_retries=0)
     tools: Any = [{"name": "shell", "input_schema": SCHEMA}]
     history: list[Any] = [{"role": "user", "content": task}]
     while True:
