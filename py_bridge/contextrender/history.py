@@ -15,6 +15,7 @@ from contextrender.embeddings import RESULT_CHARS, TASK_CHARS, Embeddings, Vecto
 from contextrender.events import OUTSIDE_ROLES
 from contextrender.names import NameUse
 from contextrender.reuse import ReuseTracker
+from contextrender.transcripts.identity import plain_id
 from contextrender.values import call_text, extract_values
 
 
@@ -131,8 +132,15 @@ class History:
         return len(self.entries)
 
     def result_turn(self, call_id: str) -> tuple[CallEntry | None, int]:
-        """The call that a result with this id answers (the latest earlier one), and the turn that produced it."""
+        """The call that a result with this id answers (the latest earlier one), and the turn that produced it.
+
+        Where none has the id, an open call of the latest turn does whose id a client may have stripped to this one.
+        """
         call = self._open.get(call_id)
+        if call is None and self.assistants:
+            plain = plain_id(call_id)
+            calls = self.assistants[-1].calls
+            call = next((call for call in calls if call.result is None and plain_id(call.node.call_id) == plain), None)
         if call is not None and call.result is not None:
             call = None
         return call, self.entries[call.position].turn if call else self.turn
@@ -185,12 +193,11 @@ class History:
         branch = History()
         branch.value_nodes = self.value_nodes
         branch.facts = [fact for fact in self.facts if fact.position <= length]
-        call_ids = {id(call): call_id for call_id, call in self._open.items()}
         for old in self.entries[:length]:
             calls = [replace(call, result=None) for call in old.calls]
             entry = replace(old, calls=calls, call=None)
             answers = branch.entries[old.call.position].calls[old.call.index] if old.call else None
-            branch.append(entry, [call_ids.get(id(call), "") for call in old.calls], answers)
+            branch.append(entry, [call.node.call_id for call in old.calls], answers)
             if entry.number >= 0:
                 branch.reuse.add_result(extract_values(entry.text))
             for text in operations(entry):

@@ -1,6 +1,7 @@
 """How each client program is configured and started: command lines, settings files, environment, its shell tool."""
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -165,3 +166,56 @@ class MiniSweAgent:
     def trajectory(self) -> Path:
         """The session file."""
         return self.bench.folder / "mini.traj.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Hermes:
+    """Hermes Agent, its state in the bench's folder."""
+
+    bench: Bench
+    workspace: Path
+
+    @staticmethod
+    def shell(command: str) -> Use:
+        """A call of its shell tool."""
+        return Use("terminal", {"command": command})
+
+    def run(self, prompt: str, *options: str) -> Done:
+        """One `hermes chat`."""
+        home = self.bench.folder / "hermes"
+        home.mkdir(exist_ok=True)
+        model = {"provider": "custom", "base_url": f"{self.bench.url}/v1", "api_key": "sk-one", "default": "mock-model"}
+        (home / "config.yaml").write_text(json.dumps({"model": model}))
+        argv = [program("hermes").with_name("hermes"), "chat", "-Q", "--yolo", *options, "-q", prompt]
+        return self.bench.run(argv, {"HERMES_HOME": str(home), "OPENAI_API_KEY": "sk-one"}, self.workspace)
+
+
+@dataclass(frozen=True, slots=True)
+class OpenClaw:
+    """OpenClaw's one-shot agent, its state in the bench's folder."""
+
+    bench: Bench
+    workspace: Path
+
+    @staticmethod
+    def shell(command: str) -> Use:
+        """A call of its shell tool."""
+        return Use("exec", {"command": command})
+
+    def run(self, prompt: str) -> Done:
+        """One `openclaw agent exec`."""
+        model: Json = {"id": "mock-model", "name": "Mock", "reasoning": False, "input": ["text"]}
+        model |= {"cost": dict.fromkeys(("input", "output", "cacheRead", "cacheWrite"), 0)}
+        model |= {"contextWindow": 128_000, "maxTokens": 4_096}
+        provider = {"baseUrl": f"{self.bench.url}/v1", "apiKey": "sk-one", "api": "openai-completions"}
+        config = {
+            "models": {"mode": "replace", "providers": {"mock": {**provider, "models": [model]}}},
+            "agents": {"defaults": {"model": {"primary": "mock/mock-model"}, "workspace": str(self.workspace)}},
+        }
+        path = self.bench.folder / "openclaw.json"
+        path.write_text(json.dumps(config))
+        state = self.bench.folder / "openclaw"
+        state.mkdir(exist_ok=True)
+        flags = ["--config", path, "--model", "mock/mock-model", "--state-dir", state, "--json"]
+        env = {"PATH": f"{program('node24').parent}{os.pathsep}{os.environ['PATH']}"}
+        return self.bench.run([program("openclaw"), "agent", "exec", *flags, prompt], env, self.workspace)

@@ -176,6 +176,27 @@ def test_a_history_that_is_elsewhere_is_never_edited(wire: str, fields: dict[str
     assert (prepared.content, prepared.reason) == (raw, "history elsewhere")
 
 
+@pytest.mark.parametrize("wire", WIRES)
+def test_a_client_that_strips_call_ids_keeps_its_results(wire: str) -> None:
+    """The answers were kept with the provider's ids; the client sends them back, and the results, without `_`."""
+    made = keeper(1_500)
+    form = wire_format(wire)
+    run = chat_run(12, words=150)
+    stripped = json.loads(json.dumps(run).replace("call_run_", "callrun"))
+    ours = 0
+    for length in range(2, len(run), 2):
+        known = list(CONVERTED[wire](stripped[:length]))
+        prepared = made.prepare(wire, request(wire, known), {**KEY, "x-contextrender-session": "s"})
+        after = shown(wire, prepared)
+        ours += prepared.reason == ""
+        assert complaints(form, after) <= complaints(form, known)
+        assert violations(known, bare(after), ["altered results"], wire) == []
+        said = list(CONVERTED[wire](run[length : length + 1]))
+        assert prepared.ticket
+        made.record(prepared.ticket, Reply(said, form.parse(said)))
+    assert ours
+
+
 def test_a_growing_list_is_parsed_only_where_it_grew(monkeypatch: pytest.MonkeyPatch) -> None:
     made = keeper()
     form = wire_format("chat")
