@@ -134,7 +134,7 @@ def _number(request: Request) -> int | None:
 def _proxy(bench: Bench, upstream: str) -> Iterator[int]:
     """`contextrender proxy` as its users start it, inside the bench's place; its port."""
     port = bench.place.free_port()
-    command = [Path(sys.executable).parent / "contextrender", "proxy", "--upstream", upstream]
+    command: list[str | Path] = [Path(sys.executable).parent / "contextrender", "proxy", "--upstream", upstream]
     options = ["--port", str(port), "--budget", str(bench.budget), *bench.proxy_options]
     env = os.environ | {"HOME": str(bench.folder)}
     with serving(bench.place, bench.folder, [*command, *options], env, port):

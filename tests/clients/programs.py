@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.clients.harness import Bench, Done
 from tests.clients.install import program
-from tests.clients.model import Json, Use
+from tests.clients.model import Json, Step, Use
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +153,7 @@ class MiniSweAgent:
         """One `mini`."""
         mini = program("mini-swe-agent").with_name("mini")
         settings = ["-c", "mini.yaml", "-c", f"model.model_kwargs.api_base={self.bench.url}/v1"]
-        argv = [mini, "-y", "--exit-immediately", *settings, "-m", "openai/mock-model", "-t", prompt]
+        argv: list[str | Path] = [mini, "-y", "--exit-immediately", *settings, "-m", "openai/mock-model", "-t", prompt]
         env = {
             "MSWEA_CONFIGURED": "true",
             "MSWEA_COST_TRACKING": "ignore_errors",
@@ -186,7 +186,7 @@ class Hermes:
         home.mkdir(exist_ok=True)
         model = {"provider": "custom", "base_url": f"{self.bench.url}/v1", "api_key": "sk-one", "default": "mock-model"}
         (home / "config.yaml").write_text(json.dumps({"model": model}))
-        argv = [program("hermes").with_name("hermes"), "chat", "-Q", "--yolo", *options, "-q", prompt]
+        argv: list[str | Path] = [program("hermes").with_name("hermes"), "chat", "-Q", "--yolo", *options, "-q", prompt]
         return self.bench.run(argv, {"HERMES_HOME": str(home), "OPENAI_API_KEY": "sk-one"}, self.workspace)
 
 
@@ -216,6 +216,29 @@ class OpenClaw:
         path.write_text(json.dumps(config))
         state = self.bench.folder / "openclaw"
         state.mkdir(exist_ok=True)
-        flags = ["--config", path, "--model", "mock/mock-model", "--state-dir", state, "--json"]
+        flags: list[str | Path] = ["--config", path, "--model", "mock/mock-model", "--state-dir", state, "--json"]
         env = {"PATH": f"{program('node24').parent}{os.pathsep}{os.environ['PATH']}"}
         return self.bench.run([program("openclaw"), "agent", "exec", *flags, prompt], env, self.workspace)
+
+
+@dataclass(frozen=True, slots=True)
+class MetaAre:
+    """Meta's Agents Research Environments: its agent speaks a text protocol, without tools in its requests."""
+
+    bench: Bench
+    workspace: Path
+    KEY = "transferring the pdf"
+
+    @staticmethod
+    def step(thought: str, tool: str, **arguments: object) -> Step:
+        """A step that calls a tool."""
+        action = json.dumps({"action": tool, "action_input": arguments})
+        return Step(f"Thought: {thought}\nAction:\n{action}<end_action>")
+
+    def run(self, path: str = "") -> Done:
+        """One `are-run` of the tutorial; `path` stands before `/v1` in the endpoint."""
+        run = program("are").with_name("are-run")
+        argv: list[str | Path] = [run, "-s", "scenario_tutorial", "-a", "default", "--provider", "local"]
+        where = ["--endpoint", f"{self.bench.url}{path}/v1", "--model", "openai/mock-model", "-e"]
+        env = {"OPENAI_API_KEY": "sk-one", "HF_HUB_OFFLINE": "1"}
+        return self.bench.run([*argv, *where, "--output_dir", self.workspace], env, self.workspace)

@@ -8,6 +8,7 @@ from itertools import pairwise
 from contextrender.events import OUTSIDE_ROLES
 from contextrender.legality import violations
 from contextrender.proxy.splice import without_marks
+from contextrender.proxy.transcript import TRANSIENT
 from contextrender.tokens import call_tokens, event_tokens
 from contextrender.transcripts.wire import wire_format
 from tests.clients.harness import Turn
@@ -80,11 +81,10 @@ def assert_kept_to_the_rules(turns: Sequence[Turn], budget: int, beyond: int = 0
 def new_prefixes(turns: Sequence[Turn]) -> int:
     """How often the model got a history that does not begin with the whole of the one before: a cold cache.
 
-    Cache marks move on with each request, and are no part of what is cached.
+    Cache marks move on with each request and are not cached; OpenClaw's passing message is new each time.
     """
-    histories = [
-        [json.dumps(without_marks(message), sort_keys=True) for message in turn.got.history] for turn in turns
-    ]
+    written = ([json.dumps(without_marks(message), sort_keys=True) for message in turn.got.history] for turn in turns)
+    histories = [[message for message in history if TRANSIENT not in message] for history in written]
     return sum(later[: len(earlier)] != earlier for earlier, later in pairwise(histories))
 
 

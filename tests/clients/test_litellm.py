@@ -42,7 +42,8 @@ def gateway(place: Offline, folder: Path, behind: str) -> Iterator[str]:
     )
     env = {"PATH": os.environ["PATH"], "HOME": str(folder), "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
     env |= {"LITELLM_MASTER_KEY": KEY}
-    argv = [program("litellm").with_name("litellm"), "--config", config, "--host", "127.0.0.1", "--port", str(port)]
+    litellm = program("litellm").with_name("litellm")
+    argv: list[str | Path] = [litellm, "--config", config, "--host", "127.0.0.1", "--port", str(port)]
     with serving(place, folder, argv, env, port, 120):
         yield f"http://127.0.0.1:{port}"
 
