@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from tests.clients.model import Handler, Json, Request, Server, decoded_body
@@ -109,7 +110,9 @@ class Answer:
 def proxy(upstream: str, *options: str) -> Iterator[Running]:
     """`contextrender proxy` as its users start it."""
     argv = [str(COMMAND), "proxy", "--upstream", upstream, "--port", "0", *options]
-    with subprocess.Popen(argv, stderr=subprocess.PIPE, text=True) as process:
+    with TemporaryDirectory() as folder, subprocess.Popen(
+        [*argv, "--data", folder], stderr=subprocess.PIPE, text=True
+    ) as process:
         assert process.stderr
         said = [process.stderr.readline()]
         found = re.search(r"proxy on http://127\.0\.0\.1:(\d+)", said[0])

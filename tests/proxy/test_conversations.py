@@ -11,9 +11,9 @@ from typing import Any
 from contextrender.legality import violations
 from contextrender.proxy.app import Proxy
 from contextrender.proxy.keeper import Keeper
-from contextrender.proxy.sessions import MemorySessions
 from contextrender.proxy.settings import ProxySettings, Upstreams
 from tests.clients.model import Handler, Json, Request
+from tests.proxy.memory import MemorySessions
 from tests.proxy.provider import Provider, Running, chat, chat_run, provider, proxy
 
 PATH = "/v1/chat/completions"
@@ -93,9 +93,9 @@ def test_what_was_said_before_a_hang_up_is_kept() -> None:
             await app.aclose()
 
         asyncio.run(converse())
-    held = next(iter(sessions._held.values()))
-    assert [branch.entries[-1].text for branch in held.session.branches] == ["I am still "]
-    assert len(held.session.branches[0]) == len(chat_run(3)) - 1 + 1, "the system prompt is none of it"
+    held = next(iter(sessions.held.values()))
+    assert [branch.entries[-1].text for branch in held.branches] == ["I am still "]
+    assert len(held.branches[0]) == len(chat_run(3)) - 1 + 1, "the system prompt is none of it"
 
 
 def test_a_slow_render_sends_the_original_bytes_and_says_so() -> None:

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from contextrender.legality import violations
 from contextrender.proxy.keeper import LISTS, Keeper, Prepared
-from contextrender.proxy.sessions import MemorySessions
 from contextrender.transcripts.format import Reply
 from contextrender.transcripts.wire import FORMATS, WireFormat, wire_format
 from tests.core.conversations import Message, histories, user
 from tests.core.test_cuts import CONVERTED
+from tests.proxy.memory import MemorySessions
 from tests.proxy.provider import chat_run
 
 WIRES = [form.name for form in FORMATS]

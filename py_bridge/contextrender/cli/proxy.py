@@ -1,5 +1,7 @@
 """`contextrender proxy`: clients change their base URL and get ContextRender."""
 
+from pathlib import Path
+
 import click
 
 from contextrender.proxy.settings import DEFAULT_PORT, ProxySettings, Upstreams
@@ -12,6 +14,7 @@ from contextrender.proxy.settings import DEFAULT_PORT, ProxySettings, Upstreams
 @click.option("--port", default=DEFAULT_PORT, show_default=True, type=click.IntRange(0, 65535), help="On 127.0.0.1.")
 @click.option("--budget", default=6000, show_default=True, type=click.IntRange(min=1), help="History tokens.")
 @click.option("--policy", default="default", show_default=True, help="Name of a policy.")
+@click.option("--data", type=click.Path(path_type=Path), help="Folder of the store [default: the user's data folder].")
 @click.option("--render-ms", default=250, show_default=True, type=click.IntRange(min=1), help="Longest render.")
 @click.option("--max-body", default=64, show_default=True, type=click.IntRange(min=1), help="MiB of a request.")
 def command(
@@ -21,6 +24,7 @@ def command(
     port: int,
     budget: int,
     policy: str,
+    data: Path | None,
     render_ms: int,
     max_body: int,
 ) -> None:
@@ -30,6 +34,9 @@ def command(
     client's own bytes are sent.
     """
     from contextrender.policy import policy_by_name
+    from contextrender.server.platform import data_folder, start
+
+    platform = start(data or data_folder())  # before anything that loads the graph
     from contextrender.proxy.serving import HOST, listen, serve
 
     policy_by_name(policy)
@@ -38,4 +45,4 @@ def command(
     listening = listen(port)
     where = f"http://{HOST}:{listening.getsockname()[1]}"
     click.echo(f"contextrender: proxy on {where} for {upstreams.chat} and {upstreams.messages}", err=True)
-    serve(settings, listening)
+    serve(settings, listening, platform)

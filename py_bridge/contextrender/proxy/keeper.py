@@ -10,11 +10,12 @@ from contextrender.errors import InputError, NotFoundError
 from contextrender.proxy.body import Body, BodyError, Known, read_body
 from contextrender.proxy.headers import owner_of
 from contextrender.proxy.recognition import recognise
-from contextrender.proxy.sessions import Sessions, Synced
+from contextrender.proxy.sessions import Sessions
 from contextrender.proxy.splice import splice, spliced_body
-from contextrender.proxy.transcript import Begun, Transcript, read_transcript
+from contextrender.proxy.transcript import Transcript, read_transcript
+from contextrender.server.stored import Synced
 from contextrender.transcripts.format import Reply, WireFormat, WireMessage
-from contextrender.transcripts.identity import next_digest
+from contextrender.transcripts.identity import Begun, next_digest
 from contextrender.transcripts.wire import wire_format
 
 LISTS = {"chat": "messages", "responses": "input", "messages": "messages"}
@@ -94,7 +95,7 @@ class Keeper:
 
     def _open(self, ticket: Ticket, name: str) -> str:
         key = blake2b(f"{ticket.scope}:{name}".encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
-        return self._sessions.open_session(self._owner, key, ticket.form.name, ticket.model)
+        return self._sessions.open_session(self._owner, key=key, wire=ticket.form.name, model=ticket.model or None)
 
     def _rendered(self, raw: bytes, body: Body, ticket: Ticket, name: str) -> Prepared:
         sid, transcript = self._open(ticket, name), ticket.transcript
@@ -119,11 +120,11 @@ class Keeper:
             asked, answered = self._replies.get(sid, (transcript.whole, transcript.whole))
             if transcript.whole > asked and transcript.begins_with(asked) and not transcript.begins_with(answered):
                 _remember(self._rewriting, sid, None)
-        known = max(begun, default=Begun(0, ""))
+        known = max(begun, default=Begun())
         try:
-            synced = self._sessions.sync(self._owner, sid, known, transcript.behind(known.events))
+            synced = self._sessions.sync(self._owner, sid, transcript.behind(known.events), known)
         except NotFoundError:
-            synced = self._sessions.sync(self._owner, sid, Begun(0, ""), transcript.behind(0))
+            synced = self._sessions.sync(self._owner, sid, transcript.behind(0), Begun())
         self._note(sid, synced.known)
         return synced
 
@@ -151,9 +152,9 @@ class Keeper:
 
     def _extend(self, sid: str, transcript: Transcript, messages: list[WireMessage]) -> None:
         try:
-            known = self._sessions.extend(self._owner, sid, transcript.whole, messages)
+            known = self._sessions.extend(self._owner, sid, messages, transcript.whole)
         except NotFoundError:
-            known = self._sessions.extend(self._owner, sid, Begun(0, ""), [*transcript.behind(0), *messages])
+            known = self._sessions.extend(self._owner, sid, [*transcript.behind(0), *messages], Begun())
         self._note(sid, known)
         with self._lock:
             _remember(self._replies, sid, (transcript.whole, known))

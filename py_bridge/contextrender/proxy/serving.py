@@ -14,9 +14,9 @@ from contextrender.proxy.app import Proxy
 from contextrender.proxy.downstream import Downstream, Receive, Scope, Send
 from contextrender.proxy.headers import header_map
 from contextrender.proxy.keeper import Keeper
-from contextrender.proxy.sessions import MemorySessions
 from contextrender.proxy.settings import ProxySettings
-from contextrender.proxy.transcript import Begun
+from contextrender.server.platform import Platform
+from contextrender.session import Session
 
 HOST = "127.0.0.1"
 GRACE_SECONDS = 30
@@ -60,14 +60,14 @@ class LocalProxy:
 
 def warm_up(settings: ProxySettings) -> None:
     """Load what the first render needs, so that it isn't the slow one."""
-    sessions = MemorySessions(settings.policy, settings.budget)
-    sid = sessions.open_session("", "warm-up", "chat", "")
+    session = Session(settings.policy, settings.budget)
     messages = [{"role": "user", "content": "Look it up."}]
     for number in range(2):
         call = {"id": f"c{number}", "type": "function", "function": {"name": "look", "arguments": "{}"}}
         messages.append({"role": "assistant", "content": "", "tool_calls": [call]})  # type: ignore[dict-item]
         messages.append({"role": "tool", "tool_call_id": f"c{number}", "content": f"Order ORD_{number} " * 4_000})
-    sessions.sync("", sid, Begun(0, ""), messages)
+    session.ingest(messages)
+    session.render()
 
 
 def listen(port: int) -> socket.socket:
@@ -82,13 +82,14 @@ def listen(port: int) -> socket.socket:
     return listening
 
 
-def serve(settings: ProxySettings, listening: socket.socket) -> None:
+def serve(settings: ProxySettings, listening: socket.socket, platform: Platform) -> None:
     """Serve on a socket until SIGINT or SIGTERM; requests in flight are finished, then the process exits with 0."""
     for number in (signal.SIGINT, signal.SIGTERM):  # uvicorn takes them over, and raises them again when it has ended
         signal.signal(number, lambda *_: sys.exit(0))
     warm_up(settings)
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # a provider's cut stream is no error of ours
-    keeper = Keeper(MemorySessions(settings.policy, settings.budget))
+    sessions = platform.sessions(policy=settings.policy, budget=settings.budget)
+    keeper = Keeper(sessions, platform.owner)
     config = uvicorn.Config(
         LocalProxy(Proxy(settings, keeper)),
         log_config=None,
@@ -101,4 +102,7 @@ def serve(settings: ProxySettings, listening: socket.socket) -> None:
         http="httptools",
         ws="none",
     )
-    uvicorn.Server(config).run(sockets=[listening])
+    try:
+        uvicorn.Server(config).run(sockets=[listening])
+    finally:
+        platform.close()

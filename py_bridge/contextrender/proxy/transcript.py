@@ -6,22 +6,15 @@ The system prompt in front is no part of it: clients put dates and to-do lists t
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 from contextrender.events import OUTSIDE_ROLES, Event
 from contextrender.proxy.body import Body, Elements
-from contextrender.transcripts.identity import next_digest
+from contextrender.transcripts.identity import Begun, next_digest
 from contextrender.transcripts.wire import WireFormat
 
 TRANSIENT = "<<<BEGIN_OPENCLAW_INTERNAL_CONTEXT>>>"
 """OpenClaw begins a user message so that is written anew for each request and stands in none that follows."""
-
-
-class Begun(NamedTuple):
-    """How a conversation begins that the server has: how many events, and their digest."""
-
-    events: int
-    digest: str
 
 
 @dataclass(slots=True)

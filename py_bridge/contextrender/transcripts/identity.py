@@ -7,6 +7,7 @@ and a list of parts there, cache marks move, reasoning is dropped. Identity is w
 import json
 from collections.abc import Sequence
 from hashlib import blake2b
+from typing import NamedTuple
 
 from contextrender.events import Call
 from contextrender.transcripts.jsontext import dump
@@ -43,3 +44,10 @@ def identity(kind: str, said: Sequence[str], calls: Sequence[Call], call_id: str
 def next_digest(digest: str, fingerprint: bytes) -> str:
     """The digest of a list of events that goes on with one more; "" is the digest of none."""
     return blake2b(digest.encode() + fingerprint, digest_size=16).hexdigest()
+
+
+class Begun(NamedTuple):
+    """How a conversation begins that the server has: how many events, and their digest."""
+
+    events: int = 0
+    digest: str = ""
