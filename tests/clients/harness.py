@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -94,18 +95,23 @@ class Bench:
         """Run a program to its end in a clean environment. Fails when it does not end well, with what it said."""
         clean = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
         clean |= {"HOME": str(self.folder), "TERM": "dumb", "NO_COLOR": "1", "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
-        done = subprocess.run(
-            self.place.command(argv),
-            env=clean | dict(env),
-            cwd=cwd,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-            check=False,
-        )
-        assert done.returncode == 0, f"{argv[0]} ended with {done.returncode}:\n{(done.stdout + done.stderr)[-3000:]}"
-        return Done(done.stdout, done.stderr)
+        # Into a file: some programs end before a pipe has taken all of their output.
+        with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
+            done = subprocess.run(
+                self.place.command(argv),
+                env=clean | dict(env),
+                cwd=cwd,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+                timeout=timeout,
+                check=False,
+            )
+            out.seek(0)
+            err.seek(0)
+            said = Done(out.read(), err.read())
+        assert done.returncode == 0, f"{argv[0]} ended with {done.returncode}:\n{(said.out + said.err)[-3000:]}"
+        return said
 
     def turns(self, key: str) -> list[Turn]:
         """The model calls that the script `key` answered, in order."""

@@ -110,6 +110,17 @@ def test_telling_the_same_again_changes_nothing() -> None:
     assert len(session.history.facts) == 1
 
 
+def test_what_reads_the_same_is_shown_once_and_holds_while_one_key_holds_it() -> None:
+    session = opened(contract=True)
+    for key in ("one", "two", "one", "two"):
+        session.note("constraint", "never delete", key=key)
+    assert len(session.history.facts) == 2
+    shown = texts(session.render().messages)
+    assert shown.count("- Constraint: never delete") == 1
+    session.note("constraint", "delete at night", key="one")
+    assert [fact.text for fact in current_facts(session.history.facts)] == ["never delete", "delete at night"]
+
+
 def test_bad_notes_are_refused() -> None:
     session = opened()
     with pytest.raises(InputError, match="approval_pending"):

@@ -73,7 +73,17 @@ def absorb_note(facts: list[Fact], node: Any) -> None:
 
 
 def current_facts(facts: Iterable[Fact]) -> list[Fact]:
-    """What holds now, in the order told: the latest of each slot, no approval that was resolved, the last errors."""
+    """What holds now, in the order told: the latest of each slot, no approval that was resolved, the last errors.
+
+    Facts of several slots that read the same are one line to the model: the first stands for them.
+    """
+    lines: dict[str, Fact] = {}
+    for fact in _holding(facts).values():
+        lines.setdefault(fact.line, fact)
+    return list(lines.values())
+
+
+def _holding(facts: Iterable[Fact]) -> dict[tuple[str, str], Fact]:
     found: dict[tuple[str, str], Fact] = {}
     for fact in facts:
         found.pop(fact.slot, None)
@@ -87,12 +97,12 @@ def current_facts(facts: Iterable[Fact]) -> list[Fact]:
     errors = [slot for slot in found if slot[0] == "error"]
     for slot in errors[:-_LAST_ERRORS]:
         del found[slot]
-    return list(found.values())
+    return found
 
 
 def changes_anything(facts: Sequence[Fact], fact: Fact) -> bool:
     """Whether telling the fact would change what holds."""
-    before, after = ({(one.slot, one.text) for one in current_facts(told)} for told in (facts, [*facts, fact]))
+    before, after = ({slot: one.text for slot, one in _holding(told).items()} for told in (facts, [*facts, fact]))
     return before != after
 
 
