@@ -141,7 +141,8 @@ def _proxy(bench: Bench, upstream: str) -> Iterator[int]:
     """`contextrender proxy` as its users start it, inside the bench's place; its port."""
     port = bench.place.free_port()
     command: list[str | Path] = [Path(sys.executable).parent / "contextrender", "proxy", "--upstream", upstream]
-    options = ["--port", str(port), "--budget", str(bench.budget), *bench.proxy_options]
+    slow = ["--render-ms", "10000"]  # these runs ask what is sent, on a machine that may be busy
+    options = ["--port", str(port), "--budget", str(bench.budget), *slow, *bench.proxy_options]
     env = os.environ | {"HOME": str(bench.folder)}
     with serving(bench.place, bench.folder, [*command, *options], env, port):
         yield port

@@ -108,8 +108,8 @@ class Answer:
 
 @contextmanager
 def proxy(upstream: str, *options: str) -> Iterator[Running]:
-    """`contextrender proxy` as its users start it."""
-    argv = [str(COMMAND), "proxy", "--upstream", upstream, "--port", "0", *options]
+    """`contextrender proxy` as its users start it, but patient: a busy machine must not change what is sent."""
+    argv = [str(COMMAND), "proxy", "--upstream", upstream, "--port", "0", "--render-ms", "10000", *options]
     with TemporaryDirectory() as folder, subprocess.Popen(
         [*argv, "--data", folder], stderr=subprocess.PIPE, text=True
     ) as process:

@@ -52,7 +52,7 @@ def test_concurrent_conversations_do_not_mix() -> None:
             if answer.status != 200:
                 failures.append(f"{name}: {answer.status}")
 
-    with provider(says) as upstream, proxy(upstream.url, "--budget", "3000", "--render-ms", "5000") as running:
+    with provider(says) as upstream, proxy(upstream.url, "--budget", "3000") as running:
         names = [f"agent{number}" for number in range(4)] * 2  # each twice: a client's retry beside its first try
         threads = [threading.Thread(target=converse, args=(upstream, running, name)) for name in names]
         for thread in threads:
