@@ -3,13 +3,20 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from contextrender.client import AsyncClient, Client
     from contextrender.policy import Policy
     from contextrender.session import Rendered, Session
 
 __version__ = "0.1.0"
-__all__ = ["Policy", "Rendered", "Session", "__version__"]
+__all__ = ["AsyncClient", "Client", "Policy", "Rendered", "Session", "__version__"]
 
-_HOMES = {"Policy": "contextrender.policy", "Rendered": "contextrender.session", "Session": "contextrender.session"}
+_HOMES = {
+    "AsyncClient": "contextrender.client",
+    "Client": "contextrender.client",
+    "Policy": "contextrender.policy",
+    "Rendered": "contextrender.session",
+    "Session": "contextrender.session",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -3,6 +3,8 @@
 ContextRenderError
   InputError          bad input: says what was wrong, where, and what is accepted
   NotFoundError       an id that names nothing here (or nothing of this owner)
+    DivergedError     no branch of the session begins as the caller says: send the whole conversation
+  AccessError         a token is missing, wrong or over
   UnavailableError    something optional is not installed, or a service did not answer
 """
 
@@ -22,6 +24,14 @@ class InputError(ContextRenderError, ValueError):
 
 class NotFoundError(ContextRenderError, LookupError):
     """The id names nothing that the caller may see."""
+
+
+class DivergedError(NotFoundError):
+    """No branch of the session begins as the caller says; with the whole conversation the call would succeed."""
+
+
+class AccessError(ContextRenderError):
+    """The server doesn't know the caller: the token is missing, wrong or over."""
 
 
 class UnavailableError(ContextRenderError, RuntimeError):

@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import os
 import re
 import socket
 import subprocess
@@ -109,23 +110,32 @@ class Answer:
 @contextmanager
 def proxy(upstream: str, *options: str) -> Iterator[Running]:
     """`contextrender proxy` as its users start it, but patient: a busy machine must not change what is sent."""
-    argv = [str(COMMAND), "proxy", "--upstream", upstream, "--port", "0", "--render-ms", "10000", *options]
-    with TemporaryDirectory() as folder, subprocess.Popen(
-        [*argv, "--data", folder], stderr=subprocess.PIPE, text=True
+    with TemporaryDirectory() as folder:
+        argv = ["proxy", "--upstream", upstream, "--port", "0", "--render-ms", "10000", "--data", folder, *options]
+        with started(*argv) as running:
+            yield running
+
+
+@contextmanager
+def started(*argv: str, env: Json | None = None) -> Iterator[Running]:
+    """A command of ours that serves; it must end well when it is told to end, unless the test has killed it."""
+    with subprocess.Popen(
+        [str(COMMAND), *argv], stderr=subprocess.PIPE, text=True, env=os.environ | (env or {})
     ) as process:
         assert process.stderr
         said = [process.stderr.readline()]
-        found = re.search(r"proxy on http://127\.0\.0\.1:(\d+)", said[0])
+        found = re.search(r"on http://[^ ]*:(\d+)", said[0])
         assert found, said[0] + process.stderr.read()
         reader = threading.Thread(target=lambda: said.extend(process.stderr or ()), daemon=True)
         reader.start()
         try:
             yield Running(int(found[1]), process, said)
         finally:
+            killed = process.poll() is not None
             process.terminate()
             ended = process.wait(40)
             reader.join(5)
-        assert ended == 0, "".join(said)
+        assert killed or ended == 0, "".join(said)
 
 
 def chat_run(steps: int, words: int = 400, key: str = "run") -> list[Json]:

@@ -10,11 +10,16 @@ from contextrender.errors import ContextRenderError
 
 COMMANDS = {
     "benchmark": "Run agents with a model in the loop and compare methods: scores, tokens, costs.",
+    "config": "Show the settings in force, and where each came from.",
+    "costs": "Show what a session's model calls cost, beside what the full history would have cost.",
     "demo": "Record a run in a small app world, replay it, and show what is kept, omitted and saved.",
+    "doctor": "Check a data folder, and repair what can be.",
     "eval": "Replay recorded runs with several selectors: recall of later-used results, and cost.",
     "import": "Turn sessions of coding agents and benchmark results into one file of traces.",
     "proxy": "Stand between a client and its provider: each request goes on with the history that is needed.",
     "replay": "Show one recorded run turn by turn: what is kept, restored and omitted.",
+    "serve": "Serve sessions over HTTP, and the proxy beside them.",
+    "token": "Make, list and revoke tokens of the server.",
 }
 """Command -> its one line of help; each lives in contextrender.cli.<command> as `command`."""
 

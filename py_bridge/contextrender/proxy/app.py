@@ -23,6 +23,8 @@ from contextrender.proxy.upstream import Upstream, UpstreamError, raw_body
 
 log = logging.getLogger("contextrender.proxy")
 
+OWNER = "contextrender.owner"
+"""In a request's scope: whose sessions it uses, if not the local user's."""
 THREADS = 8
 RECORD_SECONDS = 1.0
 """How long the end of an answer waits for its being kept."""
@@ -37,6 +39,7 @@ class _Exchange:
     query: bytes
     headers: Headers
     client: Downstream
+    owner: str
 
 
 class Proxy:
@@ -58,9 +61,6 @@ class Proxy:
         return path.startswith(("/v1/", "/s/"))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "lifespan":
-            await self._lifespan(receive, send)
-            return
         if scope["type"] != "http":
             return
         client = Downstream(receive, send)
@@ -69,7 +69,8 @@ class Proxy:
         if found is None:
             await client.fail("chat", 404, "no such path; the proxy serves /v1/...")
             return
-        exchange = _Exchange(found, scope["method"], scope.get("query_string", b""), headers, client)
+        query, owner = scope.get("query_string", b""), scope.get(OWNER, "")
+        exchange = _Exchange(found, scope["method"], query, headers, client, owner)
         try:
             if found.turn and scope["method"] == "POST":
                 await self._turn(exchange)
@@ -86,13 +87,6 @@ class Proxy:
         except Exception as error:
             log.error("a request failed: %s", type(error).__name__, exc_info=error)
             await client.fail(found.wire, 502, "internal error")
-
-    async def _lifespan(self, receive: Receive, send: Send) -> None:
-        await receive()
-        await send({"type": "lifespan.startup.complete"})
-        await receive()
-        await self.aclose()
-        await send({"type": "lifespan.shutdown.complete"})
 
     # --- model calls -------------------------------------------------------------------------------------------------
 
@@ -119,7 +113,8 @@ class Proxy:
         headers = header_map(exchange.headers)
         if headers.get("content-encoding", "identity") != "identity":
             return Prepared(raw, "compressed")
-        work = self._in_thread(self._keeper.prepare, exchange.route.wire, raw, headers, exchange.route.session)
+        where = exchange.route
+        work = self._in_thread(self._keeper.prepare, where.wire, raw, headers, where.session, exchange.owner)
         await asyncio.wait((work,), timeout=self._settings.render_seconds)
         if not work.done():
             work.add_done_callback(_look_away)

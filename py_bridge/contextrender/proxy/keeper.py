@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 
-from contextrender.errors import InputError, NotFoundError
+from contextrender.errors import DivergedError, InputError
 from contextrender.proxy.body import Body, BodyError, Known, read_body
 from contextrender.proxy.headers import owner_of
 from contextrender.proxy.recognition import recognise
@@ -28,11 +28,12 @@ _BEGINNINGS = 32
 class Ticket:
     """What has to be known of a request when its answer comes. `sid` is "" while nothing names the conversation.
 
-    scope: what a conversation's name is unique in: the wire format, and who sends.
+    owner: whose session it is; scope: what a conversation's name is unique in: the wire format, and who sends.
     """
 
     form: WireFormat
     transcript: Transcript
+    owner: str
     scope: str
     model: str
     sid: str = ""
@@ -54,7 +55,9 @@ class Prepared:
 
 
 class Keeper:
-    """Keeps the conversations of all who use the proxy, in `sessions` of one owner; each provider key has its own."""
+    """Keeps the conversations of all who use the proxy, in `sessions`; each provider key has its own.
+
+    owner: of the sessions of requests that come without one."""
 
     def __init__(self, sessions: Sessions, owner: str = "") -> None:
         self._sessions, self._owner = sessions, owner
@@ -68,7 +71,9 @@ class Keeper:
 
     # --- requests ----------------------------------------------------------------------------------------------------
 
-    def prepare(self, wire: str, raw: bytes, headers: Mapping[str, str], path_key: str = "") -> Prepared:
+    def prepare(
+        self, wire: str, raw: bytes, headers: Mapping[str, str], path_key: str = "", owner: str = ""
+    ) -> Prepared:
         """What to send in place of a request. Raises whatever the sessions raise."""
         form = wire_format(wire)
         try:
@@ -90,16 +95,17 @@ class Keeper:
             return Prepared(raw, "no history")
         model = body.fields.get("model")
         name = seen.key or (f"opening:{transcript.key}" if transcript.key else "")
-        ticket = Ticket(form, transcript, f"{wire}:{owner_of(headers)}", model if isinstance(model, str) else "")
+        scope, told = f"{wire}:{owner_of(headers)}", model if isinstance(model, str) else ""
+        ticket = Ticket(form, transcript, owner or self._owner, scope, told)
         return self._rendered(raw, body, ticket, name) if name else Prepared(raw, "opening", ticket)
 
     def _open(self, ticket: Ticket, name: str) -> str:
         key = blake2b(f"{ticket.scope}:{name}".encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
-        return self._sessions.open_session(self._owner, key=key, wire=ticket.form.name, model=ticket.model or None)
+        return self._sessions.open_session(ticket.owner, key=key, wire=ticket.form.name, model=ticket.model or None)
 
     def _rendered(self, raw: bytes, body: Body, ticket: Ticket, name: str) -> Prepared:
         sid, transcript = self._open(ticket, name), ticket.transcript
-        synced = self._sync(sid, transcript)
+        synced = self._sync(ticket.owner, sid, transcript)
         rendered = synced.rendered
         ticket = replace(ticket, sid=sid, snapshot=rendered.snapshot_id)
         spliced = splice(ticket.form, transcript, rendered.messages)
@@ -113,7 +119,7 @@ class Keeper:
         content = spliced_body(ticket.form, body, spliced, transient)
         return Prepared(content, "", ticket, synced.full_tokens, rendered.tokens)
 
-    def _sync(self, sid: str, transcript: Transcript) -> Synced:
+    def _sync(self, owner: str, sid: str, transcript: Transcript) -> Synced:
         """Render, sending only what the session does not have."""
         with self._lock:
             begun = [known for known in self._begun.get(sid, ()) if transcript.begins_with(known)]
@@ -122,9 +128,9 @@ class Keeper:
                 _remember(self._rewriting, sid, None)
         known = max(begun, default=Begun())
         try:
-            synced = self._sessions.sync(self._owner, sid, transcript.behind(known.events), known)
-        except NotFoundError:
-            synced = self._sessions.sync(self._owner, sid, transcript.behind(0), Begun())
+            synced = self._sessions.sync(owner, sid, transcript.behind(known.events), known)
+        except DivergedError:
+            synced = self._sessions.sync(owner, sid, transcript.behind(0), Begun())
         self._note(sid, synced.known)
         return synced
 
@@ -146,15 +152,15 @@ class Keeper:
         if says and not sid:
             sid = self._open(ticket, f"opening:{next_digest(transcript.whole.digest, reply.events[0].fingerprint)}")
         if says and not (heard and sid in self._rewriting):
-            self._extend(sid, transcript, reply.messages)
+            self._extend(ticket.owner, sid, transcript, reply.messages)
         if reply.usage and ticket.snapshot:
-            self._sessions.record_usage(self._owner, sid, ticket.snapshot, reply.model or ticket.model, reply.usage)
+            self._sessions.record_usage(ticket.owner, sid, ticket.snapshot, reply.model or ticket.model, reply.usage)
 
-    def _extend(self, sid: str, transcript: Transcript, messages: list[WireMessage]) -> None:
+    def _extend(self, owner: str, sid: str, transcript: Transcript, messages: list[WireMessage]) -> None:
         try:
-            known = self._sessions.extend(self._owner, sid, messages, transcript.whole)
-        except NotFoundError:
-            known = self._sessions.extend(self._owner, sid, [*transcript.behind(0), *messages], Begun())
+            known = self._sessions.extend(owner, sid, messages, transcript.whole)
+        except DivergedError:
+            known = self._sessions.extend(owner, sid, [*transcript.behind(0), *messages], Begun())
         self._note(sid, known)
         with self._lock:
             _remember(self._replies, sid, (transcript.whole, known))

@@ -17,13 +17,13 @@ class Sessions(Protocol):
     def sync(self, owner: str, sid: str, messages: Sequence[Mapping[str, Any]], known: Begun) -> Synced:
         """Render the conversation that begins as `known` says and goes on with `messages`; the head ends there.
 
-        Raises NotFoundError where no branch begins so.
+        Raises DivergedError where no branch begins so.
         """
 
     def extend(self, owner: str, sid: str, messages: Sequence[Mapping[str, Any]], known: Begun) -> Begun:
         """Have `messages` behind `known`, without a render; a branch that goes on like this is left as it is.
 
-        Raises NotFoundError where no branch begins so.
+        Raises DivergedError where no branch begins so.
         """
 
     def record_usage(self, owner: str, sid: str, snapshot_id: str, model: str, usage: Usage) -> None:

@@ -6,13 +6,12 @@ import httpx
 
 from contextrender.errors import InputError
 
-DEFAULT_PORT = 8421
 OPENAI = "https://api.openai.com/v1"
 ANTHROPIC = "https://api.anthropic.com"
 
 
 def checked_url(url: str, where: str) -> str:
-    """A base URL without its last slash. Raises InputError naming the option."""
+    """A base URL without its last slash. Raises InputError naming the setting."""
     try:
         parsed = httpx.URL(url)
     except (httpx.InvalidURL, TypeError):
@@ -34,16 +33,16 @@ class Upstreams:
     messages: str = ANTHROPIC
 
     @staticmethod
-    def of(upstream: str | None = None, responses: str | None = None, anthropic: str | None = None) -> "Upstreams":
+    def of(upstream: str = "", responses: str = "", anthropic: str = "") -> "Upstreams":
         """One URL serves all formats for which no other is given; without any, the two providers themselves.
 
         Raises InputError for what is no base URL.
         """
-        base = checked_url(upstream, "--upstream") if upstream else None
+        base = checked_url(upstream, "upstream") if upstream else ""
         return Upstreams(
             chat=base or OPENAI,
-            responses=checked_url(responses, "--upstream-responses") if responses else base or OPENAI,
-            messages=checked_url(anthropic, "--upstream-anthropic") if anthropic else base or ANTHROPIC,
+            responses=checked_url(responses, "upstream_responses") if responses else base or OPENAI,
+            messages=checked_url(anthropic, "upstream_anthropic") if anthropic else base or ANTHROPIC,
         )
 
     def url(self, wire: str, rest: str, query: bytes = b"") -> str:
@@ -58,11 +57,9 @@ class Upstreams:
 
 @dataclass(frozen=True, slots=True)
 class ProxySettings:
-    """How the proxy works. Times in seconds, sizes in bytes, `budget` in tokens of history."""
+    """How the proxy works. Times in seconds, sizes in bytes."""
 
     upstreams: Upstreams = field(default_factory=Upstreams)
-    budget: int = 6000
-    policy: str = "default"
     render_seconds: float = 0.25
     """A render that takes longer is not waited for: the original bytes go."""
     connect_seconds: float = 10.0

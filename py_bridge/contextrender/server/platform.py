@@ -16,8 +16,6 @@ import typing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import platformdirs
-
 from contextrender.errors import UnavailableError
 
 if TYPE_CHECKING:
@@ -26,8 +24,6 @@ if TYPE_CHECKING:
 
 STORE_FILE = "contextrender.db"
 SECRET_FILE = "secret"
-LOCAL_EMAIL = "local@contextrender.invalid"
-"""The user of the person whose machine this is; nobody can log in as it, for it has no password."""
 
 _INDEX = {"keys": [("archetype.sid", 1), ("archetype.ver", 1)]}
 _GC = (200_000, 50, 1_000)
@@ -35,16 +31,30 @@ _GC = (200_000, 50, 1_000)
 
 
 class Platform:
-    """The running jac-cloud. `store` is None where MongoDB is used (DATABASE_HOST)."""
+    """The running jac-cloud. `store` is None where MongoDB is used (DATABASE_HOST); `owner` is the local user."""
 
     def __init__(self, data: Path, store: "Store | None", owner: str) -> None:
         self.data, self.store, self.owner = data, store, owner
+        self.served: Sessions | None = None
+        """What the walkers answer with."""
 
     def sessions(self, **options: Any) -> "Sessions":
-        """The stored sessions, with the options of `Sessions`."""
+        """The stored sessions, with the options of `Sessions`; the walkers use them from now on."""
         from contextrender.server.sessions import Sessions
 
-        return Sessions(**options)
+        self.served = Sessions(**options)
+        return self.served
+
+    def alive(self) -> bool:
+        """Whether the store answers."""
+        from jac_cloud.jaseci.datasources.collection import Collection
+        from pymongo.errors import PyMongoError
+
+        try:
+            Collection.get_collection("contextrender_token").find_one({"_id": ""})
+        except PyMongoError:
+            return False
+        return True
 
     def close(self) -> None:
         """Close the store."""
@@ -52,9 +62,16 @@ class Platform:
             self.store.close()
 
 
-def data_folder() -> Path:
-    """Where the store is when nobody says otherwise."""
-    return platformdirs.user_data_path("contextrender")
+def started() -> bool:
+    """Whether `start` was called."""
+    return _started is not None
+
+
+def running() -> Platform:
+    """What `start` has started. Raises UnavailableError before that."""
+    if _started is None:
+        raise UnavailableError("no server runs in this process: start it with `contextrender serve`")
+    return _started
 
 
 _started: Platform | None = None
@@ -80,7 +97,9 @@ def start(data: Path, busy_timeout: float = 5.0) -> Platform:
     store = _connect(data, busy_timeout)
     try:
         _configure(secret)
-        _started = Platform(data, store, _local_owner())
+        from contextrender.server import tokens
+
+        _started = Platform(data, store, tokens.owner_of(tokens.LOCAL_EMAIL))
     except BaseException:
         if store is not None:
             store.close()
@@ -123,9 +142,12 @@ def _configure(secret: str) -> None:
     from jac_cloud.jaseci.models import User
     from jac_cloud.jaseci.routers import user
     from jac_cloud.plugin.implementation import api
-    from jaclang.runtimelib.machine import plugin_manager
+    from jaclang.runtimelib.machine import hookimpl, plugin_manager
+    from pydantic import ConfigDict, create_model
 
     security.TOKEN_SECRET = os.environ.get("TOKEN_SECRET") or secret
+    exact = ConfigDict(extra="forbid", strict=True)  # no field that nobody reads, no "6" for 6
+    api.create_model = functools.partial(create_model, __config__=exact)
     api.DISABLE_AUTO_ENDPOINT = memory.DISABLE_AUTO_CLEANUP = memory.SINGLE_QUERY = True
     archetype.get_type_hints = functools.cache(typing.get_type_hints)  # 70 % of the time of loading a session
     for module in (api, user):  # it would write the payload of each request into its log
@@ -133,8 +155,8 @@ def _configure(secret: str) -> None:
         module.log_exit = _log_nothing
     archetype.NodeAnchor.Collection.__indexes__ = archetype.EdgeAnchor.Collection.__indexes__ = [_INDEX]
     User.Collection.__indexes__ = [{"keys": ["email"], "unique": True, "collation": {"locale": "en", "strength": 2}}]
-    if not plugin_manager.is_registered(_Quiet):
-        plugin_manager.register(_Quiet)
+    _Quiet.log_report = staticmethod(hookimpl(_Quiet.log_report))  # type: ignore[method-assign]
+    plugin_manager.register(_Quiet)
     FastAPI.enable()
     from contextrender.graph import archetypes
 
@@ -143,6 +165,7 @@ def _configure(secret: str) -> None:
     Collection.apply_indexes()
     for name, key in (("vector", "sid"), ("call", "sid"), ("lease", "until")):
         Collection.get_collection(f"contextrender_{name}").create_index(key)
+    Collection.get_collection("contextrender_token").create_index("name", unique=True)
 
 
 def _log_nothing(*_: Any, **__: Any) -> dict[str, Any]:
@@ -163,27 +186,6 @@ class _Quiet:
         else:
             context.reports.append(expr)
         return True
-
-
-def _local_owner() -> str:
-    """The id of the root of the local user, who is made when there is none yet."""
-    from jac_cloud.core.archetype import NodeAnchor, Root
-    from jac_cloud.jaseci.datasources.collection import Collection
-    from jac_cloud.jaseci.models import User
-    from pymongo.errors import DuplicateKeyError
-
-    user = User.Collection.find_by_email(LOCAL_EMAIL)
-    if user is None:
-        root = Root().__jac__
-        made = {"email": LOCAL_EMAIL, "password": b"\x01", "root_id": root.id, "is_activated": True, "is_admin": False}
-        try:
-            with Collection.get_session() as session, session.start_transaction():
-                NodeAnchor.Collection.insert_one(root.serialize(), session)
-                User.Collection.insert_one(made, session=session)
-        except DuplicateKeyError:  # another process was quicker
-            return _local_owner()
-        return str(root.id)
-    return str(user.root_id)
 
 
 def private_text(path: Path, make: typing.Callable[[], str]) -> str:

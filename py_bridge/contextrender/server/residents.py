@@ -7,7 +7,7 @@ write raises the version first, inside its transaction, so that writers of one s
 import random
 import threading
 import time
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -21,6 +21,7 @@ from pymongo.errors import PyMongoError
 
 from contextrender.errors import ContextRenderError, NotFoundError
 from contextrender.graph.archetypes import Showed
+from contextrender.server import metrics
 from contextrender.server.graph import acting, nodes_of, object_id, write_new
 from contextrender.server.stored import KEEP, StoredSession
 
@@ -48,8 +49,6 @@ class Residents:
         self._memory, self._keep = memory, keep
         self._held: OrderedDict[str, _Resident] = OrderedDict()
         self._guard = threading.Lock()
-        self.counts: Counter[str] = Counter()
-        """Loads, catch-ups and conflicts so far."""
 
     @contextmanager
     def reading(self, owner: str, sid: str) -> Iterator[StoredSession]:
@@ -102,18 +101,13 @@ class Residents:
         """Wait before another try of a transaction that met another writer; raise any other error."""
         if attempt + 1 == TRIES or not (retry or error.has_error_label("TransientTransactionError")):
             raise error
-        self.counts["conflicts"] += 1
+        metrics.CONFLICTS.inc()
         time.sleep(0.002 * 2**attempt * (0.5 + random.random()))
 
     def forget(self, sid: str) -> None:
         """Drop a session that is deleted."""
         with self._guard:
             self._held.pop(sid, None)
-
-    def held(self) -> tuple[int, int]:
-        """How many sessions are resident, and the bytes they are counted at."""
-        with self._guard:
-            return len(self._held), sum(resident.size for resident in self._held.values())
 
     def _slot(self, sid: str) -> _Resident:
         with self._guard:
@@ -130,6 +124,8 @@ class Residents:
                 if total <= self._memory or sid == resident.sid:
                     break
                 total -= self._held.pop(sid).size
+            metrics.RESIDENTS.set(len(self._held))
+            metrics.RESIDENT_BYTES.set(total)
 
     def _next(self, resident: _Resident, owner: str, transaction: Any) -> StoredSession:
         """The session at its stored version, which is raised by one."""
@@ -174,10 +170,10 @@ class Residents:
         if session is not None and resident.born == born and resident.version >= version:
             return session
         if session is None or resident.born != born:
-            self.counts["loads"] += 1
+            metrics.LOADS.inc()
             session, after = StoredSession(next(nodes_of([document])), self._keep), 0
         else:
-            self.counts["catch_ups"] += 1
+            metrics.CATCH_UPS.inc()
             after = resident.version
             for name in ("minted", "forks", "head", "renders", "ver"):
                 setattr(session.node, name, fields[name])

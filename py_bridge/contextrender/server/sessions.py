@@ -11,8 +11,8 @@ acknowledged that isn't on disk. Methods block: call them from a worker thread.
 
 import json
 import time
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from hashlib import blake2b
 from typing import Any
 
@@ -26,11 +26,14 @@ from contextrender.errors import InputError, NotFoundError
 from contextrender.graph.archetypes import Holds, Shelf
 from contextrender.graph.archetypes import Session as SessionNode
 from contextrender.ledger import Call
+from contextrender.server import metrics
 from contextrender.server.graph import acting, ids_of, nodes_of, object_id, write_new
+from contextrender.server.platform import running
 from contextrender.server.records import options_record, policy_of
 from contextrender.server.residents import TRIES, Residents, delete_vectors, find_session
 from contextrender.server.stored import KEEP, StoredSession, Synced
 from contextrender.session import Message, Rendered
+from contextrender.store.errors import StoreLockedError
 from contextrender.trace import Explained
 from contextrender.transcripts.format import Usage
 from contextrender.transcripts.identity import Begun
@@ -64,8 +67,6 @@ class Sessions:
     ) -> None:
         self.residents = Residents(memory, keep)
         self._policy, self._budget, self._embedder, self._days = policy, budget, embedder, days
-        self.counts: Counter[str] = Counter()
-        """Renders and their tokens so far: `renders`, `tokens_full`, `tokens_sent`."""
 
     # --- sessions ----------------------------------------------------------------------------------------------------
 
@@ -147,6 +148,7 @@ class Sessions:
                 with Collection.get_session() as transaction, transaction.start_transaction():
                     _delete(owner, oid, transaction)
                 self.residents.forget(sid)
+                _forget_the_log()
                 return
             except PyMongoError as error:
                 self.residents.again(error, attempt)
@@ -184,7 +186,7 @@ class Sessions:
         """Take what is new of the conversation and render it, in one transaction; the head ends where it ends.
 
         known: what an earlier answer said of the conversation; `messages` are then only what follows. Raises
-        NotFoundError when no branch begins like that: then send the whole list.
+        DivergedError when no branch begins like that: then send the whole list.
         """
 
         def take(session: StoredSession) -> None:
@@ -198,7 +200,7 @@ class Sessions:
     def extend(self, owner: str, sid: str, messages: Sequence[Mapping[str, Any]], known: Begun) -> Begun:
         """Have `messages` behind `known`, without a render; a branch that goes on like this is left as it is.
 
-        Raises NotFoundError when no branch begins so.
+        Raises DivergedError when no branch begins so.
         """
         return self._written(owner, sid, lambda session: session.follow(known, messages, ends=False))
 
@@ -228,6 +230,8 @@ class Sessions:
         told = {"$set": {"model": model, "usage": counted, "prefill_seconds": prefill_seconds}}
         if not _collection(CALLS).update_one({"_id": f"{sid}:{snapshot_id}"}, told).matched_count:
             raise NotFoundError(f"no snapshot {snapshot_id[:64]!r} in this session")
+        for kind, tokens in zip(("uncached", "cached", "written", "output"), counted, strict=True):
+            metrics.PROVIDER.labels(kind).inc(tokens)
 
     def calls(self, owner: str, sid: str) -> list[Call]:
         """The model calls that were rendered for, in order."""
@@ -267,9 +271,9 @@ class Sessions:
             _collection(CALLS).insert_one(row, session=transaction)
 
         synced = self._written(owner, sid, work, count)
-        self.counts["renders"] += 1
-        self.counts["tokens_full"] += synced.full_tokens
-        self.counts["tokens_sent"] += synced.rendered.tokens
+        metrics.RENDERS.inc()
+        metrics.HISTORY.labels("full").inc(synced.full_tokens)
+        metrics.HISTORY.labels("sent").inc(synced.rendered.tokens)
         return synced
 
 
@@ -283,6 +287,14 @@ def checked_page(limit: int) -> int:
     if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= PAGE:
         raise InputError(f"limit is {limit!r}", "limit", f"1 to {PAGE}")
     return limit
+
+
+def _forget_the_log() -> None:
+    """What is deleted must not stay readable in the write-ahead log; while others use it, it is written over later."""
+    store = running().store
+    if store is not None:
+        with suppress(StoreLockedError):
+            store.checkpoint()
 
 
 def _collection(name: str) -> Any:

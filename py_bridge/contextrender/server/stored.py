@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from contextrender.context.facts import Fact, absorb_note
 from contextrender.embeddings import Vector
-from contextrender.errors import NotFoundError
+from contextrender.errors import DivergedError
 from contextrender.events import Event
 from contextrender.graph.archetypes import Message as MessageNode
 from contextrender.graph.archetypes import Note, Snapshot, ToolCall, ToolResult, Value
@@ -268,7 +268,7 @@ class StoredSession(Session):
         """Have `tail` behind what is `known`; returns all of it, as a later call may say it.
 
         ends: the head ends there; otherwise a branch that goes on behind is left as it is, and so is the head where
-        nothing has to be added. Raises NotFoundError, with nothing changed, when no branch begins like that.
+        nothing has to be added. Raises DivergedError, with nothing changed, when no branch begins like that.
         """
         events = self.wire.parse(tail)
         branch, same = self._longest(known, events)
@@ -300,7 +300,7 @@ class StoredSession(Session):
             if same == len(prints):
                 break
         if best is None:
-            raise NotFoundError("no branch of the session begins like that; send the whole conversation")
+            raise DivergedError("no branch of the session begins like that; send the whole conversation")
         return best
 
 
