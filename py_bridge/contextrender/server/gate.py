@@ -53,7 +53,9 @@ class _Watched:
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            message["headers"] = [*message.get("headers", ()), (REQUEST_ID.encode(), self._id)]
+            headers = list(message.get("headers", ()))
+            if REQUEST_ID not in header_map(headers):  # a provider's own goes before ours
+                message["headers"] = [*headers, (REQUEST_ID.encode(), self._id)]
         await self._send(message)
 
 
