@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from contextrender.client import AsyncClient, Client
     from contextrender.policy import Policy
-    from contextrender.session import Rendered, Session
+    from contextrender.session import Session
+    from contextrender.trace import Rendered
 
 __version__ = "0.1.0"
 __all__ = ["AsyncClient", "Client", "Policy", "Rendered", "Session", "__version__"]
@@ -14,7 +15,7 @@ _HOMES = {
     "AsyncClient": "contextrender.client",
     "Client": "contextrender.client",
     "Policy": "contextrender.policy",
-    "Rendered": "contextrender.session",
+    "Rendered": "contextrender.trace",
     "Session": "contextrender.session",
 }
 

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from contextrender.session import Rendered, Session
+from contextrender.session import Session
+from contextrender.trace import Rendered
 from contextrender.world.agent import run
 from contextrender.world.tasks import get_task
 

@@ -36,30 +36,14 @@ from contextrender.policy import Policy, policy_by_name
 from contextrender.prices import prices_by_name, prices_of_model, window_of_model
 from contextrender.schedule import Circumstances
 from contextrender.tokens import encoding_name
-from contextrender.trace import Explained, ResultTrace, ShownTrace, UsageTrace
+from contextrender.trace import Explained, Message, Rendered, ResultTrace, ShownTrace, UsageTrace
 from contextrender.transcripts.format import Usage
 from contextrender.transcripts.wire import wire_format
 
-Message = dict[str, Any]
 AUTO_BUDGET = 6000
 """Tokens around which managing begins to pay with `budget="auto"`."""
 SCORES_KEPT = 16
 """Renders whose scores are kept in memory; those of an older one are computed again when it is explained."""
-
-
-@dataclass(frozen=True, slots=True)
-class Rendered:
-    """What to send. `messages` is new; `kept` and `omitted` are the raw refs of the results shown in full or not.
-
-    `tokens` counts what the budget counts; `over_budget` says that even the smallest legal history passed it.
-    """
-
-    messages: list[Message]
-    tokens: int
-    kept: tuple[str, ...]
-    omitted: tuple[str, ...]
-    over_budget: bool
-    snapshot_id: str
 
 
 @dataclass(frozen=True, slots=True)

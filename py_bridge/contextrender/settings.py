@@ -21,6 +21,8 @@ from contextrender.errors import InputError
 
 PREFIX = "CONTEXTRENDER_"
 FILE_VARIABLE = "CONTEXTRENDER_CONFIG"
+TOKEN_FILE = "token"
+"""In the data folder: what clients on this machine show to the server."""
 Port = Annotated[int, Field(ge=0, le=65535)]
 Count = Annotated[int, Field(ge=1)]
 

@@ -3,6 +3,23 @@
 from dataclasses import dataclass
 from typing import Any
 
+Message = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """What to send. `messages` is new; `kept` and `omitted` are the raw refs of the results shown in full or not.
+
+    `tokens` counts what the budget counts; `over_budget` says that even the smallest legal history passed it.
+    """
+
+    messages: list[Message]
+    tokens: int
+    kept: tuple[str, ...]
+    omitted: tuple[str, ...]
+    over_budget: bool
+    snapshot_id: str
+
 
 @dataclass(frozen=True, slots=True)
 class ResultTrace:

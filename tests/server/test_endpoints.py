@@ -15,6 +15,7 @@ from contextrender.client import Client, RemoteSession
 from contextrender.errors import DivergedError, InputError, NotFoundError
 from tests.core.conversations import Message, histories
 from tests.proxy.provider import Running, chat_run
+from tests.server.running import client
 
 USAGE = {"uncached": 100, "cached": 900, "written": 0, "output": 7}
 
@@ -37,8 +38,6 @@ def raw(server: Running, client: Client, walker: str, body: Any) -> httpx.Respon
 def test_a_render_over_http_equals_the_one_in_process(
     server: Running, data: Path, one: list[Message], two: list[Message], at: int, budget: int, policy: str
 ) -> None:
-    from tests.server.running import client
-
     with client(server, data) as mine:
         remote = mine.open_session(policy=policy, budget=budget)
         local = Session(policy, budget, "hash")

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from contextrender.history import Entry, History, Piece, Shown
 from contextrender.layout import Layout
 from contextrender.policy import policy_by_name
-from contextrender.session import Message, Plan, Session
+from contextrender.session import Plan, Session
 from contextrender.steps import calls_of, in_order
 from contextrender.tokens import message_tokens
+from contextrender.trace import Message
 
 INSERTED = -1
 """The position of a piece that is no entry of the history: a user message whose text is the piece's note."""

@@ -6,7 +6,8 @@ from typing import Protocol
 from contextrender.evaluation.cost import Usage
 from contextrender.history import Shown
 from contextrender.legality import Liberty
-from contextrender.session import Message, Session
+from contextrender.session import Session
+from contextrender.trace import Message
 
 
 class Decision(Protocol):

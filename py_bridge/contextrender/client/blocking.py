@@ -7,9 +7,9 @@ from typing import Any, Self
 import httpx
 
 from contextrender.client import protocol
-from contextrender.client.protocol import Json, Message, RemoteRendered, Tail
+from contextrender.client.protocol import Json, RemoteRendered, Tail
 from contextrender.errors import DivergedError
-from contextrender.trace import Explained
+from contextrender.trace import Explained, Message
 
 
 class Client:

@@ -18,11 +18,10 @@ from contextrender.errors import (
     NotFoundError,
     UnavailableError,
 )
-from contextrender.settings import load
-from contextrender.trace import Explained, ResultTrace, ShownTrace, UsageTrace
+from contextrender.settings import TOKEN_FILE, load
+from contextrender.trace import Explained, Message, Rendered, ResultTrace, ShownTrace, UsageTrace
 
 Json = dict[str, Any]
-Message = dict[str, Any]
 TIMEOUT = httpx.Timeout(30.0, connect=5.0)
 TOKEN_VARIABLE = "CONTEXTRENDER_TOKEN"
 _KINDS: dict[str, type[ContextRenderError]] = {
@@ -33,15 +32,9 @@ _KINDS: dict[str, type[ContextRenderError]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class RemoteRendered:
-    """As `Rendered`. `full_tokens`: what the whole history would have counted, where the call was a sync."""
+class RemoteRendered(Rendered):
+    """`full_tokens`: what the whole history would have counted, where the call was a sync."""
 
-    messages: list[Message]
-    tokens: int
-    kept: tuple[str, ...]
-    omitted: tuple[str, ...]
-    over_budget: bool
-    snapshot_id: str
     full_tokens: int | None = None
 
 
@@ -60,7 +53,7 @@ def address(url: str | None, token: str | None) -> tuple[str, str]:
 
 def _local_token(data: Path) -> str:
     try:
-        return (data / "token").read_text().strip()
+        return (data / TOKEN_FILE).read_text().strip()
     except OSError:
         return ""
 

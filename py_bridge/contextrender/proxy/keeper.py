@@ -57,7 +57,8 @@ class Prepared:
 class Keeper:
     """Keeps the conversations of all who use the proxy, in `sessions`; each provider key has its own.
 
-    owner: of the sessions of requests that come without one."""
+    owner: of the sessions of requests that come without one.
+    """
 
     def __init__(self, sessions: Sessions, owner: str = "") -> None:
         self._sessions, self._owner = sessions, owner

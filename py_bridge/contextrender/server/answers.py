@@ -10,7 +10,7 @@ from contextrender.prices import prices_by_name, prices_of_model
 from contextrender.server.platform import running
 from contextrender.server.sessions import Sessions
 from contextrender.server.transfer import export_session, graph_page, import_session
-from contextrender.session import Rendered
+from contextrender.trace import Rendered
 from contextrender.transcripts.format import Usage
 from contextrender.transcripts.identity import Begun
 

@@ -87,7 +87,7 @@ def _harden(app: Any, module: Mapping[str, Any]) -> None:
 
 def _json_response() -> type:
     """A response that also takes what orjson refuses: lone surrogates, and whole numbers of any size."""
-    from fastapi.responses import ORJSONResponse, Response
+    from fastapi.responses import ORJSONResponse
 
     class AnyJSONResponse(ORJSONResponse):
         def render(self, content: Any) -> bytes:
@@ -96,5 +96,4 @@ def _json_response() -> type:
             except TypeError:
                 return json.dumps(content, separators=(",", ":")).encode()
 
-    assert issubclass(AnyJSONResponse, Response)
     return AnyJSONResponse

@@ -21,7 +21,7 @@ _RETRY_SECONDS = "1"
 
 async def answer_failure(request: Request, error: Exception) -> Response:
     """The response to a request that ended with this error."""
-    status, told = failure(error)
+    status, said = failure(error)
     if status >= 500:
         log.error("%s", type(error).__name__, exc_info=error)
     headers = {}
@@ -30,43 +30,44 @@ async def answer_failure(request: Request, error: Exception) -> Response:
     if status == 503:
         headers["retry-after"] = _RETRY_SECONDS
     request_id = request.scope.get(REQUEST_ID, "")
-    return Response(error_json(told, request_id), status, headers, "application/json")
+    return Response(error_json(said, request_id), status, headers, "application/json")
 
 
-def error_json(told: dict[str, str], request_id: str) -> bytes:
+def error_json(said: dict[str, str], request_id: str) -> bytes:
     """The body of an error."""
-    return json.dumps({"error": {**told, "request_id": request_id}}).encode()
+    return json.dumps({"error": {**said, "request_id": request_id}}).encode()
 
 
 def failure(error: Exception) -> tuple[int, dict[str, str]]:
     """Status, and {type, message, where, accepted}. Nothing of it shows our code or the request's content."""
     match error:
         case InputError():
-            return 422, _told("input", error.what, error.where, error.accepted)
+            return 422, told("input", error.what, error.where, error.accepted)
         case DivergedError():
-            return 409, _told("diverged", str(error))
+            return 409, told("diverged", str(error))
         case NotFoundError():
-            return 404, _told("not_found", str(error))
+            return 404, told("not_found", str(error))
         case AccessError():
-            return 401, _told("access", str(error))
+            return 401, told("access", str(error))
         case StoreFullError():
-            return 507, _told("unavailable", "no room left to store it; nothing was stored")
+            return 507, told("unavailable", "no room left to store it; nothing was stored")
         case PyMongoError() if not isinstance(error, DuplicateKeyError):
             why = f"the store can't be used now ({type(error).__name__}); nothing was stored"
-            return 503, _told("unavailable", why)
+            return 503, told("unavailable", why)
         case ContextRenderError():
-            return 503, _told("unavailable", str(error))
+            return 503, told("unavailable", str(error))
         case RequestValidationError():
             return _invalid(error)
         case HTTPException(status_code=401 | 403):
-            return 401, _told("access", f"no token, or one that isn't good; needed: {WHERE}")
+            return 401, told("access", f"no token, or one that isn't good; needed: {WHERE}")
         case HTTPException():
-            return error.status_code, _told("input" if error.status_code < 500 else "internal", str(error.detail))
+            return error.status_code, told("input" if error.status_code < 500 else "internal", str(error.detail))
         case _:
-            return 500, _told("internal", "internal error; the server's log has the request id")
+            return 500, told("internal", "internal error; the server's log has the request id")
 
 
-def _told(kind: str, message: str, where: str = "", accepted: str = "") -> dict[str, str]:
+def told(kind: str, message: str, where: str = "", accepted: str = "") -> dict[str, str]:
+    """What an error says, by its fields."""
     return {"type": kind, "message": message, "where": where, "accepted": accepted}
 
 
@@ -74,7 +75,7 @@ def _invalid(error: RequestValidationError) -> tuple[int, dict[str, str]]:
     problems: list[Any] = list(error.errors())
     first = problems[0]
     if first["type"] == "json_invalid":
-        return 400, _told("input", "the body is no JSON", "body", "a JSON object")
+        return 400, told("input", "the body is no JSON", "body", "a JSON object")
     where = ".".join(str(part) for part in first["loc"] if part != "body") or "body"
     more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-    return 422, _told("input", first["msg"] + more, where[:200], "see /openapi.json")
+    return 422, told("input", first["msg"] + more, where[:200], "see /openapi.json")

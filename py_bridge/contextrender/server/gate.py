@@ -18,7 +18,7 @@ from contextrender.proxy.routes import route
 from contextrender.server import metrics
 from contextrender.server.access import bearer
 from contextrender.server.endpoints import OPEN
-from contextrender.server.failures import REQUEST_ID, error_json, failure
+from contextrender.server.failures import REQUEST_ID, error_json, failure, told
 from contextrender.server.hosts import is_foreign_page, names_this_machine
 from contextrender.server.limits import Tries
 from contextrender.server.platform import Platform
@@ -104,8 +104,8 @@ class Gate:
         known = path if path.startswith("/walker/") and status != 404 else ""
         endpoint = known or ("proxy" if Proxy.handles(path) else "other")
         metrics.REQUESTS.labels(endpoint, f"{status // 100}xx" if status else "none").observe(seconds)
-        told = "/s/-" if path.startswith("/s/") else path[:200]  # a session's name is in there
-        fields = {"request_id": scope[REQUEST_ID], "method": scope["method"], "path": told, "status": status}
+        shown = "/s/-" if path.startswith("/s/") else path[:200]  # a session's name is in there
+        fields = {"request_id": scope[REQUEST_ID], "method": scope["method"], "path": shown, "status": status}
         log.info("request", extra={**fields, "ms": round(seconds * 1000, 1)})
 
     async def _admitted(self, scope: Scope, receive: Receive, send: Send, client: Downstream) -> None:
@@ -170,13 +170,13 @@ class Gate:
             return
         if status == 413:
             headers = [(b"connection", b"close")]
-        told = {"type": "access" if status < 404 else "input", "message": message, "where": "", "accepted": ""}
-        await client.answer(status, error_json(told, scope[REQUEST_ID]), headers)
+        said = told("access" if status < 404 else "input", message)
+        await client.answer(status, error_json(said, scope[REQUEST_ID]), headers)
 
 
 def _plain(error: Exception) -> tuple[int, str]:
-    status, told = failure(error)
-    return status, told["message"]
+    status, said = failure(error)
+    return status, said["message"]
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:

@@ -6,6 +6,8 @@ import signal
 import socket
 import sys
 import threading
+import time
+from collections.abc import Callable
 
 import uvicorn
 from uvicorn.supervisors import Multiprocess
@@ -91,7 +93,7 @@ def application(settings: Settings, walkers: bool) -> object:
 
         app = FastAPI.get()
     _warm_up(settings)
-    threading.Thread(target=_expire, args=(sessions,), daemon=True, name="expire").start()
+    threading.Thread(target=_expire, args=(sessions.expire,), daemon=True, name="expire").start()
     rules = Rules(is_loopback(settings.host), settings.registration, settings.max_body << 20)
     return Gate(running, rules, Proxy(_proxy_settings(settings), Keeper(sessions, running.owner)), app)
 
@@ -100,10 +102,11 @@ def _running(settings: Settings) -> platform.Platform:
     policy_by_name(settings.policy)
     _proxy_settings(settings)
     running = platform.start(settings.data, settings.busy_timeout)  # before anything that loads the graph
+    if is_loopback(settings.host):
+        return running
     from contextrender.server import tokens
 
-    made = [token for token in tokens.tokens() if token.name != tokens.LOCAL_NAME and not token.over]
-    if not is_loopback(settings.host) and not made:
+    if not any(token.name != tokens.LOCAL_NAME and not token.over for token in tokens.tokens()):
         raise InputError(
             f"{settings.host} can be reached by other machines, and there is no token yet",
             "host",
@@ -144,15 +147,15 @@ def _run(server: uvicorn.Server, listening: socket.socket) -> None:
         platform.running().close()
 
 
-def _expire(sessions: object) -> None:
+def _expire(expire: Callable[[], int]) -> None:
     """Delete sessions whose time is over, for ever."""
     while True:
         try:
-            while sessions.expire():  # type: ignore[attr-defined]
+            while expire():
                 pass
         except Exception as error:
             log.warning("sessions whose time is over were not deleted", exc_info=error)
-        threading.Event().wait(EXPIRE_SECONDS)
+        time.sleep(EXPIRE_SECONDS)
 
 
 def _warm_up(settings: Settings) -> None:

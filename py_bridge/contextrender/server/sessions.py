@@ -32,9 +32,8 @@ from contextrender.server.platform import running
 from contextrender.server.records import options_record, policy_of
 from contextrender.server.residents import TRIES, Residents, delete_vectors, find_session
 from contextrender.server.stored import KEEP, StoredSession, Synced
-from contextrender.session import Message, Rendered
 from contextrender.store.errors import StoreLockedError
-from contextrender.trace import Explained
+from contextrender.trace import Explained, Message, Rendered
 from contextrender.transcripts.format import Usage
 from contextrender.transcripts.identity import Begun
 from contextrender.transcripts.wire import wire_format
@@ -142,13 +141,16 @@ class Sessions:
 
     def delete_session(self, owner: str, sid: str) -> None:
         """Delete the session with everything that was derived from it."""
+        self._delete_stored(owner, sid)
+        _forget_the_log()
+
+    def _delete_stored(self, owner: str, sid: str) -> None:
         oid = object_id(sid)
         for attempt in range(TRIES):
             try:
                 with Collection.get_session() as transaction, transaction.start_transaction():
                     _delete(owner, oid, transaction)
                 self.residents.forget(sid)
-                _forget_the_log()
                 return
             except PyMongoError as error:
                 self.residents.again(error, attempt)
@@ -158,9 +160,11 @@ class Sessions:
         gone = list(_collection(LEASES).find({"until": {"$lt": time.time()}}).limit(PAGE))
         for lease in gone:
             try:
-                self.delete_session(lease["owner"], lease["_id"])
+                self._delete_stored(lease["owner"], lease["_id"])
             except NotFoundError:
                 _collection(LEASES).delete_one({"_id": lease["_id"]})
+        if gone:
+            _forget_the_log()
         return len(gone)
 
     # --- the calls of Session ----------------------------------------------------------------------------------------

@@ -20,7 +20,8 @@ from contextrender.graph.archetypes import Note, Snapshot, ToolCall, ToolResult,
 from contextrender.graph.archetypes import Session as SessionNode
 from contextrender.history import CallEntry, Entry, History, operations
 from contextrender.server.records import layout_record, policy_of, read_layout
-from contextrender.session import Plan, Rendered, Session, _Snapshot
+from contextrender.session import Plan, Session, _Snapshot
+from contextrender.trace import Rendered
 from contextrender.transcripts.identity import Begun, next_digest
 from contextrender.values import extract_values
 

@@ -15,10 +15,10 @@ from pydantic import EmailStr, TypeAdapter, ValidationError
 from pymongo.errors import DuplicateKeyError
 
 from contextrender.errors import InputError, NotFoundError
+from contextrender.settings import TOKEN_FILE
 
 PREFIX = "cr_"
 TOKENS = "contextrender_token"
-LOCAL_FILE = "token"
 LOCAL_EMAIL = "local@contextrender.invalid"
 """The user of the person whose machine this is; nobody can log in as it, for nobody knows its password."""
 LOCAL_NAME = "local"
@@ -81,7 +81,7 @@ def local_token(data: Path) -> str:
     """The token of the local user, which stands in a file (0600) of the data folder; made where it is missing."""
     from contextrender.server.platform import private_text
 
-    path = data / LOCAL_FILE
+    path = data / TOKEN_FILE
 
     def made() -> str:
         _rows().delete_one({"name": LOCAL_NAME})
