@@ -1,3 +1,3 @@
 """The object-spatial core: archetypes and walkers in Jac, imported as `contextrender.graph`."""
 
-import jaclang  # noqa: F401  (installs the import hook for .jac modules)
+import contextrender.jac_runtime  # noqa: F401 - makes .jac files importable

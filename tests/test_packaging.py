@@ -149,3 +149,16 @@ def test_the_python_asked_for_is_taken_first(tmp_path: Path) -> None:
     passed_over = find_python(tmp_path, PYTHON=str(tmp_path / "missing"))
     assert passed_over.stdout.strip() == sys.executable
     assert "not a usable Python" in passed_over.stderr
+
+
+def test_a_program_keeps_its_logging() -> None:
+    """What we import sets nothing of the program that imports us."""
+    program = (
+        "import logging, contextrender\n"
+        "contextrender.Session('paper', 100, 'hash').ingest([{'role': 'user', 'content': 'x'}])\n"
+        "import contextrender.client, contextrender.compaction.byllm\n"
+        "root = logging.getLogger()\n"
+        "print(root.handlers, root.level == logging.WARNING)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "[] True\n"

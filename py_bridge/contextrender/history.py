@@ -9,14 +9,18 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from contextrender.context.facts import Fact
 from contextrender.embeddings import RESULT_CHARS, TASK_CHARS, Embeddings, Vector
 from contextrender.events import OUTSIDE_ROLES
-from contextrender.names import NameUse
+from contextrender.names import Array, NameUse
 from contextrender.reuse import ReuseTracker
+from contextrender.tokens import ITEM_OVERHEAD
 from contextrender.transcripts.identity import plain_id
 from contextrender.values import call_text, extract_values
+
+Ints = npt.NDArray[np.int64]
 
 
 class Piece(NamedTuple):
@@ -84,6 +88,17 @@ class Entry:
         return Shown(Piece(self.position, tuple(range(len(self.calls)))), self.full_tokens)
 
 
+class Units(NamedTuple):
+    """By result: its tokens, its call's, the position of the call's message (-1 without one) with the tokens of its
+    prose, and its own position."""
+
+    tokens: Ints
+    call_tokens: Ints
+    step: Ints
+    prose_tokens: Ints
+    place: Ints
+
+
 def operations(entry: Entry) -> list[str]:
     """What an entry says, one text an operation: an assistant's text, then each call (App. A.2)."""
     if entry.role != "assistant":
@@ -104,10 +119,6 @@ class History:
         self.retained: list[Entry] = []
         """System and user messages."""
         self.result_turns: list[int] = []
-        self.result_costs: list[int] = []
-        """By result: its tokens and its call's."""
-        self.result_frames: list[int] = []
-        """By result: the position of its call's message where that has no text, else -1."""
         self.turn = 0
         self.tokens = 0
         """Tok of the whole history, system messages left out."""
@@ -123,9 +134,12 @@ class History:
         """What the host told, in order."""
         self.by_ref: dict[str, Entry] = {}
         """Raw ref -> the result."""
+        self._units: Ints = np.zeros((len(Units._fields), 0), np.int64)
         self._open: dict[str, CallEntry] = {}
         self._vectors: Vector = np.zeros((0, 0))
         self._embedded = 0
+        self._task = ""
+        self._like_task: Array = np.zeros(0)
         self._whole: list[Shown] = []
 
     def __len__(self) -> int:
@@ -167,9 +181,7 @@ class History:
                 self.results.append(entry)
                 self.by_ref[entry.ref] = entry
                 self.result_turns.append(entry.turn)
-                self.result_costs.append(entry.tokens + (call.tokens if call else 0))
-                framed = call is not None and not self.entries[call.position].text
-                self.result_frames.append(call.position if call is not None and framed else -1)
+                self._add_unit(entry, call)
                 self.last_use.append(entry.turn)
                 tool, arguments = (call.tool, call.arguments) if call else ("", "")
                 self.names.add_result(entry.number, entry.text, entry.turn, tool, arguments)
@@ -180,6 +192,21 @@ class History:
             case _:
                 self.retained.append(entry)
                 self.names.add_other(entry.text)
+
+    def _add_unit(self, entry: Entry, call: CallEntry | None) -> None:
+        number = len(self.results) - 1
+        if number == self._units.shape[1]:
+            grown = np.zeros((len(Units._fields), max(64, 2 * number)), np.int64)
+            grown[:, :number] = self._units
+            self._units = grown
+        prose = self.entries[call.position].tokens - ITEM_OVERHEAD if call else 0
+        step = (call.tokens, call.position) if call else (0, -1)
+        self._units[:, number] = (entry.tokens, *step, prose, entry.position)
+
+    @property
+    def units(self) -> "Units":
+        """What selection weighs, by result."""
+        return Units(*self._units[:, : len(self.results)])
 
     def use(self, values: Iterable[str], turn: int) -> list[tuple[str, Entry]]:
         """Count an operation's distinct values (TFA); returns those that are reuse with their source results."""
@@ -235,6 +262,19 @@ class History:
             self._vectors[self._embedded : total] = added
             self._embedded = total
         return self._vectors[: self._embedded]
+
+    def like_task(self, embeddings: Embeddings) -> Array:
+        """By result, max(cos, 0) to the task (Eq. 5); computed once a result, each by itself, so that it is the same
+        to the last bit however many came at a time.
+        """
+        task = self.task_text()
+        if task != self._task:
+            self._task, self._like_task = task, np.zeros(0)
+        fresh = self.vectors(embeddings)[len(self._like_task) :].astype(np.float64)
+        if len(fresh):
+            products = fresh * embeddings([task])[0].astype(np.float64)
+            self._like_task = np.append(self._like_task, np.maximum(products.sum(axis=1), 0))
+        return self._like_task
 
     def task_text(self) -> str:
         """The first user message, clipped as it is embedded (App. A.3)."""

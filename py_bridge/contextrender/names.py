@@ -16,7 +16,7 @@ Array = npt.NDArray[np.float64]
 _TOKEN = re.compile(r"[A-Za-z0-9_]{6,}")
 _MARK = re.compile(r"[A-Z_]")
 _ERROR = re.compile(
-    r"(?i)\b(error|exception|traceback|failed|failure|not found|no such|denied|invalid|fatal)\b|returncode>[1-9]"
+    r"\b(?:error|exception|traceback|failed|failure|not found|no such|denied|invalid|fatal)\b|returncode>[1-9]"
 )
 _ERROR_HEAD, _ERROR_TAIL = 2_000, 1_000
 HEAT_DECAY = 0.5
@@ -62,7 +62,7 @@ def find_names(text: str) -> dict[str, None]:
 
 def tells_error(text: str) -> bool:
     """Whether the beginning or the end of a result tells of a failure."""
-    return _ERROR.search(text[:_ERROR_HEAD] + text[-_ERROR_TAIL:]) is not None
+    return _ERROR.search((text[:_ERROR_HEAD] + text[-_ERROR_TAIL:]).lower()) is not None
 
 
 def _with_room(rows: Rows, count: int) -> Rows:

@@ -39,10 +39,9 @@ def _usefulness(view: View, policy: Policy) -> tuple[Array, dict[str, Array]]:
     """Scores and terms: the policy's weighted signals, or the default model where it names none."""
     if policy.weights:
         return score(view, policy.weights)
-    task = view.similarity(view.task) if view.history.results else np.zeros(0)
-    return usefulness(
-        signals(view.history.names, view.history.turn, task), load_weights(), view.history.names.asked_again()
-    )
+    history = view.history
+    task = history.like_task(view.embeddings)
+    return usefulness(signals(history.names, history.turn, task), load_weights(), history.names.asked_again())
 
 
 def _wall(history: History, window: int) -> int:

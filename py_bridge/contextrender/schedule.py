@@ -17,20 +17,18 @@ import numpy.typing as npt
 from contextrender.context.host import BARE
 from contextrender.context.large import Shortener
 from contextrender.context.tail import START_NOTE, Tail
-from contextrender.history import History, Piece, Shown
+from contextrender.history import History, Ints, Piece, Shown
 from contextrender.layout import NOTE_TOKENS, Layout, show_restored
 from contextrender.names import Array
 from contextrender.prices import PRESETS, Prices
 from contextrender.steps import (
     NO_FORMS,
-    Ints,
     calls_of,
     droppable_users,
     in_order,
     latest_step,
     outside_positions,
     recent_assistants,
-    units_of,
     with_forms,
 )
 from contextrender.tokens import ITEM_OVERHEAD
@@ -117,11 +115,10 @@ class _Choice:
         """Price of a token that is newly sent, then read from the cache at each expected call."""
         self.margin = 0.0 if now.events else c.rewrite_margin
         self.worth = c.reuse_value * self.calls * p
-        self.units = units_of(history)
+        self.units = history.units
         self.note_tokens = self.units.tokens + NOTE_TOKENS
         self.restorable: Mask = self.note_tokens <= c.restore_max * budget
-        places = np.array([entry.position for entry in history.results], dtype=np.int64)
-        self.origin = np.where(self.units.step >= 0, self.units.step, places)
+        self.origin = np.where(self.units.step >= 0, self.units.step, self.units.place)
         """By result, where its unit begins; a cut before it can show the unit at its place, else only as a note."""
         self.latest, self.pinned = latest_step(history)
         if not tail.allowed:

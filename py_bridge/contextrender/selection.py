@@ -36,9 +36,10 @@ def greedy(view: View, scores: Array, room: int, penalty: float) -> list[int]:
     """
     history = view.history
     count = len(history.results)
-    costs = np.array(history.result_costs, dtype=np.int64)
+    units = history.units
+    costs = units.tokens + units.call_tokens
     # An assistant message without text comes in with its first kept call: its frame is paid once.
-    frames = np.array(history.result_frames, dtype=np.int64)
+    frames = np.where(units.prose_tokens == 0, units.step, -1)
     if history.assistants and _pending(history.assistants[-1]):
         frames[frames == history.assistants[-1].position] = -1
     costs += ITEM_OVERHEAD * (frames >= 0)

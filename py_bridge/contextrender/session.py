@@ -12,8 +12,6 @@ from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Any, Literal
 
-from jaclang import JacMachineInterface as Jac
-
 from contextrender.compaction.summarizer import Summarizer
 from contextrender.context.facts import Fact, changes_anything, checked_fact
 from contextrender.context.host import Host
@@ -29,6 +27,7 @@ from contextrender.graph.render import Render
 from contextrender.graph.tell import Tell
 from contextrender.graph.track_reuse import TrackReuse
 from contextrender.history import History, Shown
+from contextrender.jac_runtime import Jac
 from contextrender.layout import Layout
 from contextrender.names import Array
 from contextrender.planning import plan_render, scored
@@ -262,13 +261,15 @@ class Session:
             self._keep_scores(snapshot_id, plan.layout.scores, plan.layout.terms)
         self._snapshots[snapshot_id] = _Snapshot(history, len(history), limit, last, bare)
         self._last[id(history)] = bare
-        shown = set(plan.kept)
-        refs = [(entry.ref, entry.position in shown) for entry in history.results]
+        shown = [history.entries[position] for position in plan.kept]
+        omitted = bytearray(b"\1" * len(history.results))
+        for entry in shown:
+            omitted[entry.number] = 0
         return Rendered(
             plan.messages(),
             plan.tokens,
-            tuple(ref for ref, kept in refs if kept),
-            tuple(ref for ref, kept in refs if not kept),
+            tuple(entry.ref for entry in shown),
+            tuple(itertools.compress(history.by_ref, omitted)),
             plan.over_budget,
             snapshot_id,
         )

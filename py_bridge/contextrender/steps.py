@@ -5,41 +5,15 @@ are pinned; an assistant's prose is kept where it is recent, and where room is l
 """
 
 from collections.abc import Collection, Iterable, Mapping
-from itertools import chain
-from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from contextrender.history import Entry, History, Shown
 from contextrender.layout import Layout, counted_tokens, show
 from contextrender.names import Array
 from contextrender.tokens import ITEM_OVERHEAD
 
-Ints = npt.NDArray[np.int64]
 NO_FORMS: Mapping[int, Shown] = {}
-
-
-class Units(NamedTuple):
-    """By result: its tokens, its call's tokens, the position of the call's message (-1 without one), and its prose."""
-
-    tokens: Ints
-    call_tokens: Ints
-    step: Ints
-    prose_tokens: Ints
-
-
-def units_of(history: History) -> Units:
-    """The prices of all results."""
-    entries = history.entries
-    rows = [
-        (entry.tokens, call.tokens, call.position, entries[call.position].tokens - ITEM_OVERHEAD)
-        if (call := entry.call) is not None
-        else (entry.tokens, 0, -1, 0)
-        for entry in history.results
-    ]
-    table = np.fromiter(chain.from_iterable(rows), np.int64, 4 * len(rows)).reshape(-1, 4).T.copy()
-    return Units(*table)
 
 
 def latest_step(history: History) -> tuple[Entry | None, list[int]]:
@@ -150,7 +124,7 @@ def select_steps(
         return pinned
     latest, numbers = latest_step(history)
     near = {entry.position for entry in recent_assistants(history, recent)}
-    units = units_of(history)
+    units = history.units
     room = budget - pinned.tokens
     costs = units.tokens + units.call_tokens
     value = p / (costs + ITEM_OVERHEAD) ** alpha

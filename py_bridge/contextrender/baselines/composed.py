@@ -3,12 +3,14 @@
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from contextrender.history import Entry, History, Piece, Shown
 from contextrender.layout import Layout
 from contextrender.policy import policy_by_name
 from contextrender.session import Plan, Session
 from contextrender.steps import calls_of, in_order
-from contextrender.tokens import message_tokens
+from contextrender.tokens import ITEM_OVERHEAD, message_tokens
 from contextrender.trace import Message
 
 INSERTED = -1
@@ -82,6 +84,9 @@ class Frame:
 
     def __init__(self, history: History, room: int) -> None:
         self.history = history
+        units = history.units
+        self._costs: list[int] = (units.tokens + units.call_tokens).tolist()
+        self._frames: list[int] = np.where(units.prose_tokens == 0, units.step, -1).tolist()
         self.room = room - history.prose_tokens - sum(user.tokens for user in history.users)
         self.room += history.current_user.tokens if history.current_user else 0
         last = history.assistants[-1] if history.assistants else None
@@ -104,8 +109,8 @@ class Frame:
 
     def cost(self, number: int) -> int:
         """Tokens that a result adds: its own, its call's, and its message's frame where that is not in yet."""
-        frame = self.history.result_frames[number]
-        return self.history.result_costs[number] + (4 if frame >= 0 and frame not in self._framed else 0)
+        frame = self._frames[number]
+        return self._costs[number] + (ITEM_OVERHEAD if frame >= 0 and frame not in self._framed else 0)
 
     def add(self, number: int, room: int | None = None) -> bool:
         """Take a result in if it fits in `room`, by default in all that is left; says whether it did."""
@@ -114,7 +119,7 @@ class Frame:
             return False
         self.room -= cost
         self.kept.add(number)
-        if (frame := self.history.result_frames[number]) >= 0:
+        if (frame := self._frames[number]) >= 0:
             self._framed.add(frame)
         return True
 

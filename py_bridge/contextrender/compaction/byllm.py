@@ -157,7 +157,7 @@ class ByLLM:
         if (known := self._cache.get(key)) is not None:
             return Summary(**json.loads(known))
         try:
-            _import_byllm()
+            import contextrender.jac_runtime  # noqa: F401 - for byLLM's Jac modules
             text, calls = ask(budget)
         except Exception as error:
             return Summary("", 0, self.name, f"{self.name} failed: {describe(error)}")
@@ -165,11 +165,6 @@ class ByLLM:
         summary = Summary(text, count_tokens(text, self._encoding), self.name, "", *used)
         self._cache[key] = json.dumps(asdict(replace(summary, prompt_tokens=0, output_tokens=0)))
         return summary
-
-
-def _import_byllm() -> None:
-    """byLLM prints and logs nothing of ours; importing jaclang first is what lets Jac modules be imported."""
-    import jaclang  # noqa: F401
 
 
 def summarizer_from_environment(model: str | None = None, cache: MutableMapping[str, str] | None = None) -> ByLLM:

@@ -92,7 +92,7 @@ def start(data: Path, busy_timeout: float = 5.0) -> Platform:
     secret = private_text(data / SECRET_FILE, lambda: secrets.token_urlsafe(48))
     for name, value in _environment(data).items():
         os.environ.setdefault(name, value)
-    import jaclang  # noqa: F401 - before jac_cloud, which imports it in a circle
+    import contextrender.jac_runtime  # noqa: F401 - before jac_cloud, which imports it in a circle
 
     store = _connect(data, busy_timeout)
     try:

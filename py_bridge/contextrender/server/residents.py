@@ -16,11 +16,11 @@ import numpy as np
 from bson import ObjectId
 from jac_cloud.core.archetype import EdgeAnchor, NodeAnchor
 from jac_cloud.jaseci.datasources import Collection
-from jaclang import JacMachineInterface as Jac
 from pymongo.errors import PyMongoError
 
 from contextrender.errors import ContextRenderError, NotFoundError
 from contextrender.graph.archetypes import Showed
+from contextrender.jac_runtime import Jac
 from contextrender.server import metrics
 from contextrender.server.graph import acting, nodes_of, object_id, write_new
 from contextrender.server.stored import KEEP, StoredSession

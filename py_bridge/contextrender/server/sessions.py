@@ -19,12 +19,12 @@ from typing import Any
 from bson import ObjectId
 from jac_cloud.core.archetype import EdgeAnchor, NodeAnchor
 from jac_cloud.jaseci.datasources import Collection
-from jaclang import JacMachineInterface as Jac
 from pymongo.errors import DuplicateKeyError, PyMongoError
 
 from contextrender.errors import InputError, NotFoundError
 from contextrender.graph.archetypes import Holds, Shelf
 from contextrender.graph.archetypes import Session as SessionNode
+from contextrender.jac_runtime import Jac
 from contextrender.ledger import Call
 from contextrender.server import metrics
 from contextrender.server.graph import acting, ids_of, nodes_of, object_id, write_new
