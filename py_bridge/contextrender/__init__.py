@@ -3,13 +3,14 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from contextrender.adapters.wrap import wrap
     from contextrender.client import AsyncClient, Client
     from contextrender.policy import Policy
     from contextrender.session import Session
     from contextrender.trace import Rendered
 
 __version__ = "0.1.0"
-__all__ = ["AsyncClient", "Client", "Policy", "Rendered", "Session", "__version__"]
+__all__ = ["AsyncClient", "Client", "Policy", "Rendered", "Session", "__version__", "wrap"]
 
 _HOMES = {
     "AsyncClient": "contextrender.client",
@@ -17,6 +18,7 @@ _HOMES = {
     "Policy": "contextrender.policy",
     "Rendered": "contextrender.trace",
     "Session": "contextrender.session",
+    "wrap": "contextrender.adapters.wrap",
 }
 
 

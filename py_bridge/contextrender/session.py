@@ -77,6 +77,13 @@ class Plan:
         return sorted({key.position for key, _ in self.shown if not key.text and entries[key.position].number >= 0})
 
     @property
+    def sources(self) -> tuple[int | None, ...]:
+        """By message, the index of the one that it shows; () in formats where one message may show several."""
+        if self.session.wire.name != "chat":
+            return ()
+        return tuple(None if key.note else key.position for key, _ in self.shown)
+
+    @property
     def scores_anything(self) -> bool:
         """Whether the results were weighed: not where everything is shown."""
         return self.layout.reason != "whole"
@@ -272,6 +279,7 @@ class Session:
             tuple(itertools.compress(history.by_ref, omitted)),
             plan.over_budget,
             snapshot_id,
+            plan.sources,
         )
 
     def _last_plan(self, history: History) -> Plan | None:
@@ -285,6 +293,11 @@ class Session:
             ):
                 return snapshot.plan
         return None
+
+    def sync(self, messages: Sequence[Mapping[str, Any]], budget: int | None = None) -> Rendered:
+        """Ingest the whole conversation and render it."""
+        self.ingest(messages, whole=True)
+        return self.render(budget)
 
     def explain(self, snapshot_id: str) -> Explained:
         """Each result's terms, score and fate in a render, computed again from the graph as it was then.

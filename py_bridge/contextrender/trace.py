@@ -11,6 +11,7 @@ class Rendered:
     """What to send. `messages` is new; `kept` and `omitted` are the raw refs of the results shown in full or not.
 
     `tokens` counts what the budget counts; `over_budget` says that even the smallest legal history passed it.
+    `sources`: of a chat-completions conversation, by message, the index of the message that it shows, None for a note.
     """
 
     messages: list[Message]
@@ -19,6 +20,7 @@ class Rendered:
     omitted: tuple[str, ...]
     over_budget: bool
     snapshot_id: str
+    sources: tuple[int | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

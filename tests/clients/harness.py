@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -47,6 +48,14 @@ class Done:
         return found
 
 
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A running `contextrender serve`, and what an adapter's environment says of it."""
+
+    pid: int
+    env: Mapping[str, str]
+
+
 Gateway = Callable[[Offline, Path, str], AbstractContextManager[str]]
 """(place, folder, URL of what is behind) -> a running server's URL."""
 
@@ -63,9 +72,12 @@ class Bench:
     proxy_options: Sequence[str] = ()
     gateway: Gateway | None = None
     """What stands between the proxy and the model, if something does."""
+    adapter: bool = False
+    """The program has an adapter and `contextrender serve` to talk to, and no proxy in front of the model."""
     place: Offline = field(init=False)
     model: ScriptedModel = field(init=False)
     tap: Tap = field(init=False)
+    server: "Served" = field(init=False)
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
@@ -76,7 +88,11 @@ class Bench:
             upstream = self.model.url
             if self.gateway:
                 upstream = stack.enter_context(self.gateway(self.place, self.folder, upstream))
-            port = stack.enter_context(_proxy(self, upstream))
+            if self.adapter:
+                self.server = stack.enter_context(_server(self))
+                port = int(upstream.rpartition(":")[2])
+            else:
+                port = stack.enter_context(_proxy(self, upstream))
             self.tap = stack.enter_context(Tap(self.place, port))
             self._stack = stack.pop_all()
         return self
@@ -85,6 +101,11 @@ class Bench:
         self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
     ) -> None:
         self._stack.close()
+
+    @property
+    def adapter_env(self) -> Mapping[str, str]:
+        """What the environment says to an adapter, if there is one."""
+        return self.server.env if self.adapter else {}
 
     @property
     def url(self) -> str:
@@ -149,10 +170,28 @@ def _proxy(bench: Bench, upstream: str) -> Iterator[int]:
 
 
 @contextmanager
+def _server(bench: Bench) -> Iterator[Served]:
+    """`contextrender serve` inside the bench's place."""
+    port, data = bench.place.free_port(), bench.folder / "served"
+    command: list[str | Path] = [Path(sys.executable).parent / "contextrender", "serve"]
+    options: list[str | Path] = ["--port", str(port), "--data", data, "--budget", str(bench.budget)]
+    env = os.environ | {"HOME": str(bench.folder)}
+    with serving(bench.place, bench.folder, [*command, *options], env, port) as pid:
+        with bench.place.connect(port) as asking:  # it listens before it is ready
+            asking.settimeout(60)
+            asking.sendall(b"GET /healthz HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\n\r\n")
+            assert b" 200 " in asking.recv(100)
+        package = Path(__file__).parents[2] / "py_bridge"
+        token = (data / "token").read_text()
+        where = {"CONTEXTRENDER_URL": f"http://127.0.0.1:{port}", "CONTEXTRENDER_TOKEN": token}
+        yield Served(pid, where | {"PYTHONPATH": str(package)})
+
+
+@contextmanager
 def serving(
     place: Offline, folder: Path, argv: Sequence[str | Path], env: Mapping[str, str], port: int, seconds: float = 60
-) -> Iterator[None]:
-    """A server process in a place, which listens on `port`; its output is in the folder."""
+) -> Iterator[int]:
+    """A server process in a place, which listens on `port`; its process id. Its output is in the folder."""
     name = Path(argv[0]).name
     log = folder / f"{name}.log"
     with log.open("w") as out:
@@ -169,8 +208,9 @@ def serving(
                 assert process.poll() is None, f"{name} ended:\n{log.read_text()[-3000:]}"
                 assert time.monotonic() < until, f"{name} does not listen:\n{log.read_text()[-3000:]}"
                 time.sleep(0.05)
-        yield
+        yield process.pid
     finally:
+        process.send_signal(signal.SIGCONT)  # a test may have stopped it
         process.terminate()
         try:
             process.wait(10)

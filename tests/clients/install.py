@@ -91,9 +91,9 @@ PROGRAMS: dict[str, Npm | Pip] = {
 } | {
     pip.name: pip
     for pip in (
-        Pip("sdks", ("openai==3.57.0", "anthropic==2.14.0")),
+        Pip("sdks", ("openai==3.57.0", "anthropic==2.14.0", "httpx==0.28.1")),
         Pip("langchain", ("langchain==1.5.2", "langgraph==1.2.24", "langchain-openai==1.7.4")),
-        Pip("pydantic-ai", ("pydantic-ai-slim[openai,anthropic]==2.68.0",)),
+        Pip("pydantic-ai", ("pydantic-ai-slim[openai,anthropic]==2.68.0", "httpx==0.28.1")),
         Pip("mini-swe-agent", ("mini-swe-agent==2.4.6",)),
         Pip("hermes", ("hermes-agent==0.19.0",)),
         Pip("openhands", ("openhands-sdk==1.58.2", "openhands-tools==1.58.2")),

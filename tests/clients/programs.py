@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +10,8 @@ from pathlib import Path
 from tests.clients.harness import Bench, Done
 from tests.clients.install import program
 from tests.clients.model import Json, Step, Use
+
+ADAPTERS = Path(__file__).parents[2] / "adapters"
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,12 +156,15 @@ class MiniSweAgent:
         """One `mini`."""
         mini = program("mini-swe-agent").with_name("mini")
         settings = ["-c", "mini.yaml", "-c", f"model.model_kwargs.api_base={self.bench.url}/v1"]
+        if self.bench.adapter:
+            settings += ["--model-class", "contextrender.adapters.mini_swe_agent.ContextRenderModel"]
         argv: list[str | Path] = [mini, "-y", "--exit-immediately", *settings, "-m", "openai/mock-model", "-t", prompt]
         env = {
             "MSWEA_CONFIGURED": "true",
             "MSWEA_COST_TRACKING": "ignore_errors",
             "OPENAI_API_KEY": "sk-one",
             "MSWEA_GLOBAL_CONFIG_DIR": str(self.bench.folder / "mini"),
+            **self.bench.adapter_env,
         }
         return self.bench.run([*argv, "-o", self.trajectory], env, self.workspace)
 
@@ -185,9 +191,14 @@ class Hermes:
         home = self.bench.folder / "hermes"
         home.mkdir(exist_ok=True)
         model = {"provider": "custom", "base_url": f"{self.bench.url}/v1", "api_key": "sk-one", "default": "mock-model"}
-        (home / "config.yaml").write_text(json.dumps({"model": model}))
+        config: Json = {"model": model}
+        if self.bench.adapter:
+            shutil.copytree(ADAPTERS / "hermes", home / "plugins" / "contextrender", dirs_exist_ok=True)
+            config["plugins"] = {"enabled": ["contextrender"]}
+        (home / "config.yaml").write_text(json.dumps(config))
+        env = {"HERMES_HOME": str(home), "OPENAI_API_KEY": "sk-one", **self.bench.adapter_env}
         argv: list[str | Path] = [program("hermes").with_name("hermes"), "chat", "-Q", "--yolo", *options, "-q", prompt]
-        return self.bench.run(argv, {"HERMES_HOME": str(home), "OPENAI_API_KEY": "sk-one"}, self.workspace)
+        return self.bench.run(argv, env, self.workspace)
 
 
 @dataclass(frozen=True, slots=True)

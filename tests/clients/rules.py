@@ -13,7 +13,7 @@ from contextrender.tokens import call_tokens, event_tokens
 from contextrender.transcripts.wire import wire_format
 from tests.clients.harness import Turn
 from tests.clients.model import Request
-from tests.clients.work import marks
+from tests.clients.work import RECORDS, marks
 
 SESSION_HEADER = "x-contextrender-session"
 """The header of an answer that names the session."""
@@ -45,6 +45,22 @@ class Seen:
 def records_seen(turns: Sequence[Turn]) -> Seen:
     """Which records each turn showed."""
     return Seen([_marks(turn.sent) for turn in turns], [_marks(turn.got) for turn in turns])
+
+
+def records_read(turns: Sequence[Turn]) -> Seen:
+    """As `records_seen` for a program with an adapter: what it would have sent are the records read so far."""
+    sent = [set(range(1, min(number, RECORDS) + 1)) for number in range(len(turns))]
+    return Seen(sent, [_marks(turn.got) for turn in turns])
+
+
+def assert_within(turns: Sequence[Turn], budget: int) -> None:
+    """Each request that the model got is legal and within the budget."""
+    assert turns
+    for number, turn in enumerate(turns):
+        where = f"turn {number + 1} of {len(turns)}"
+        form = wire_format(turn.got.wire)
+        assert form.breaches(form.history_of(turn.got.body)) == [], where
+        assert history_tokens(turn.got) <= budget, where
 
 
 def history_tokens(request: Request) -> int:

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from contextrender.legality import violations
-from contextrender.proxy.keeper import LISTS, Keeper, Prepared
+from contextrender.proxy.keeper import Keeper, Prepared
+from contextrender.proxy.routes import LISTS
 from contextrender.transcripts.format import Reply
 from contextrender.transcripts.wire import FORMATS, WireFormat, wire_format
 from tests.core.conversations import Message, histories, user

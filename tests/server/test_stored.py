@@ -1,5 +1,7 @@
 """A session rebuilt from its persisted nodes is the session that ingested the messages."""
 
+import gc
+import weakref
 from typing import Any
 
 from hypothesis import given, settings
@@ -9,6 +11,7 @@ from contextrender.graph.archetypes import Session as SessionNode
 from contextrender.server.records import options_record
 from contextrender.server.stored import StoredSession
 from tests.core.conversations import Message, histories
+from tests.proxy.provider import chat_run
 
 ENTRY = ("position", "role", "turn", "tokens", "text", "fingerprint", "ref", "number")
 POLICIES = ["default", "default@every_call", "paper"]
@@ -98,3 +101,19 @@ def test_what_another_process_added_is_taken_in_piece_by_piece(messages: list[Me
         other.absorb(fresh)
         assert state(other) == state(made)
         assert other._last_plan(other.history) == other._snapshots[list(other._snapshots)[-1]].plan
+
+
+def test_a_dropped_session_frees_its_memory() -> None:
+    """At once, and not when the garbage collector comes by, which is late for what has lived long."""
+    session = opened("default")
+    for messages in (chat_run(8), [*chat_run(4), {"role": "user", "content": "otherwise"}]):
+        session.ingest(messages, whole=True)
+        session.render()
+    gc.collect()  # the walkers of this test
+    gc.disable()
+    try:
+        held = [weakref.ref(node) for node in nodes_of(session)]
+        session.release()
+        assert [ref() for ref in held if ref() is not None] == []
+    finally:
+        gc.enable()

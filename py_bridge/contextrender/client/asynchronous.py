@@ -15,13 +15,17 @@ from contextrender.trace import Explained, Message
 class AsyncClient:
     """A server's sessions. Without arguments the server of this machine, with the token in its data folder.
 
+    timeout: seconds that each step of a request may take.
+
     One AsyncRemoteSession is for one caller at a time. Errors are those of `Session`; UnavailableError where the server
     doesn't answer, AccessError where it doesn't take the token.
     """
 
-    def __init__(self, url: str | None = None, token: str | None = None) -> None:
+    def __init__(
+        self, url: str | None = None, token: str | None = None, timeout: float = protocol.TIMEOUT_SECONDS
+    ) -> None:
         self.url, text = protocol.address(url, token)
-        self._http = httpx.AsyncClient(base_url=self.url, headers=protocol.headers(text), timeout=protocol.TIMEOUT)
+        self._http = httpx.AsyncClient(base_url=self.url, headers=protocol.headers(text), timeout=timeout)
 
     async def call(self, walker: str, **fields: Any) -> Json:
         """What a walker reports."""

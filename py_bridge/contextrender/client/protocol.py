@@ -18,12 +18,11 @@ from contextrender.errors import (
     NotFoundError,
     UnavailableError,
 )
-from contextrender.settings import TOKEN_FILE, load
 from contextrender.trace import Explained, Message, Rendered, ResultTrace, ShownTrace, UsageTrace
 
 Json = dict[str, Any]
-TIMEOUT = httpx.Timeout(30.0, connect=5.0)
-TOKEN_VARIABLE = "CONTEXTRENDER_TOKEN"
+TIMEOUT_SECONDS = 30.0
+URL_VARIABLE, TOKEN_VARIABLE = "CONTEXTRENDER_URL", "CONTEXTRENDER_TOKEN"
 _KINDS: dict[str, type[ContextRenderError]] = {
     "not_found": NotFoundError,
     "diverged": DivergedError,
@@ -39,11 +38,19 @@ class RemoteRendered(Rendered):
 
 
 def address(url: str | None, token: str | None) -> tuple[str, str]:
-    """Base URL and token: as given, else this machine's server by the settings. Raises AccessError without a token."""
+    """Base URL and token: as given, else of the environment, else this machine's server by the settings.
+
+    Raises AccessError without a token.
+    """
+    url, found = url or os.environ.get(URL_VARIABLE), token or os.environ.get(TOKEN_VARIABLE)
+    if url and found:
+        return url.rstrip("/"), found
+    from contextrender.settings import TOKEN_FILE, load
+
     settings = load().settings
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     where = (url or f"http://{host}:{settings.port}").rstrip("/")
-    found = token or os.environ.get(TOKEN_VARIABLE) or _local_token(settings.data)
+    found = found or _local_token(settings.data / TOKEN_FILE)
     if not found:
         raise AccessError(
             f"no token: start `contextrender serve` on this machine, set {TOKEN_VARIABLE}, or give token="
@@ -51,9 +58,9 @@ def address(url: str | None, token: str | None) -> tuple[str, str]:
     return where, found
 
 
-def _local_token(data: Path) -> str:
+def _local_token(path: Path) -> str:
     try:
-        return (data / TOKEN_FILE).read_text().strip()
+        return path.read_text().strip()
     except OSError:
         return ""
 
@@ -106,6 +113,7 @@ def rendered(report: Json) -> RemoteRendered:
         tuple(report["omitted"]),
         report["over_budget"],
         report["snapshot_id"],
+        tuple(report["sources"]),
         report.get("full_tokens"),
     )
 

@@ -10,6 +10,7 @@ from contextrender.errors import DivergedError, InputError
 from contextrender.proxy.body import Body, BodyError, Known, read_body
 from contextrender.proxy.headers import owner_of
 from contextrender.proxy.recognition import recognise
+from contextrender.proxy.routes import LISTS
 from contextrender.proxy.sessions import Sessions
 from contextrender.proxy.splice import splice, spliced_body
 from contextrender.proxy.transcript import Transcript, read_transcript
@@ -18,8 +19,6 @@ from contextrender.transcripts.format import Reply, WireFormat, WireMessage
 from contextrender.transcripts.identity import Begun, next_digest
 from contextrender.transcripts.wire import wire_format
 
-LISTS = {"chat": "messages", "responses": "input", "messages": "messages"}
-"""Wire format -> the field of a request that holds its messages."""
 _BEGINNINGS = 32
 """Beginnings that are remembered of one session."""
 

@@ -6,6 +6,8 @@ from urllib.parse import unquote
 
 TURNS = {"/chat/completions": "chat", "/responses": "responses", "/messages": "messages"}
 """Paths behind `/v1` whose POSTs are model calls -> their wire format."""
+LISTS = {"chat": "messages", "responses": "input", "messages": "messages"}
+"""By wire format, the field of a request that holds its history."""
 
 
 @dataclass(frozen=True, slots=True)

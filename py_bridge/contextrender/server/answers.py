@@ -148,6 +148,7 @@ def rendered_json(rendered: Rendered) -> Json:
         "omitted": list(rendered.omitted),
         "over_budget": rendered.over_budget,
         "snapshot_id": rendered.snapshot_id,
+        "sources": list(rendered.sources),
     }
 
 

@@ -41,6 +41,16 @@ class _Resident:
         self.born = 0.0
         self.size = 0
 
+    def release(self) -> None:
+        """Free the memory of a session that was dropped, unless somebody is at it."""
+        if self.lock.acquire(blocking=False):
+            try:
+                session, self.session = self.session, None
+                if session is not None:
+                    session.release()
+            finally:
+                self.lock.release()
+
 
 class Residents:
     """memory: bytes that resident sessions may take together; keep: renders that a session stays explainable for."""
@@ -118,14 +128,18 @@ class Residents:
     def _weigh(self, resident: _Resident) -> None:
         """Count what a session weighs now, and drop the longest unused ones when all weigh too much."""
         resident.size = resident.session.size if resident.session is not None else 0
+        dropped = []
         with self._guard:
             total = sum(other.size for other in self._held.values())
             for sid in list(self._held):
                 if total <= self._memory or sid == resident.sid:
                     break
-                total -= self._held.pop(sid).size
+                dropped.append(self._held.pop(sid))
+                total -= dropped[-1].size
             metrics.RESIDENTS.set(len(self._held))
             metrics.RESIDENT_BYTES.set(total)
+        for other in dropped:
+            other.release()
 
     def _next(self, resident: _Resident, owner: str, transaction: Any) -> StoredSession:
         """The session at its stored version, which is raised by one."""

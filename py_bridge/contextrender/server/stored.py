@@ -179,6 +179,18 @@ class StoredSession(Session):
                 del self._snapshots[name], self._nodes[name]
         return gone
 
+    def release(self) -> None:
+        """Break the circles of references of a session that nobody uses any more: the collector finds them late."""
+        nodes = [entry.node for branch in self.branches for entry in branch.entries]
+        nodes += [call.node for branch in self.branches for entry in branch.entries for call in entry.calls]
+        for node in (self.node, *nodes, *self.history.value_nodes.values(), *self._nodes.values()):
+            anchor = node.__dict__.pop("__jac__", None)
+            if anchor is not None:
+                for edge in anchor.edges:
+                    edge.__dict__.clear()
+                anchor.__dict__.clear()
+        self.__dict__.clear()
+
     def save(self) -> dict[str, Any]:
         """The fields of the session's node that may have changed, brought up to date."""
         self._note_forks()

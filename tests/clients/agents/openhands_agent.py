@@ -1,5 +1,9 @@
-"""An OpenHands conversation with its terminal tool: python openhands_agent.py BASE_URL WORKSPACE TASK."""
+"""An OpenHands conversation with its terminal tool: python openhands_agent.py BASE_URL WORKSPACE TASK.
 
+With our condenser where a server of ours is named. Ends with what it keeps of the run, then the answer.
+"""
+
+import os
 import sys
 
 from openhands.sdk import LLM, Agent, Conversation, Tool
@@ -11,7 +15,12 @@ url, workspace, task = sys.argv[1:]
 llm = LLM(
     model="openai/mock-model", base_url=f"{url}/v1", api_key=SecretStr("sk-one"), num_retries=0, usage_id="agent"
 )
-agent = Agent(llm=llm, tools=[Tool(name=TerminalTool.name)])
+condenser = None
+if "CONTEXTRENDER_URL" in os.environ:
+    from contextrender.adapters.openhands import ContextRenderCondenser
+
+    condenser = ContextRenderCondenser()
+agent = Agent(llm=llm, tools=[Tool(name=TerminalTool.name)], condenser=condenser)
 said: list[str] = []
 
 
@@ -24,4 +33,5 @@ def listen(event: object) -> None:
 conversation = Conversation(agent=agent, workspace=workspace, visualizer=None, callbacks=[listen])
 conversation.send_message(task)
 conversation.run()
+print([event.model_dump_json() for event in conversation.state.events])
 print(said[-1])

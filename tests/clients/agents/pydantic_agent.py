@@ -1,5 +1,9 @@
-"""pydantic-ai's agent with a shell tool: python pydantic_agent.py WIRE BASE_URL TASK."""
+"""pydantic-ai's agent with a shell tool: python pydantic_agent.py WIRE BASE_URL TASK.
 
+With our capability or model where a server of ours is named. Ends with what it keeps of the run, then the answer.
+"""
+
+import os
 import subprocess
 import sys
 
@@ -17,7 +21,15 @@ model = {
     "responses": lambda: OpenAIResponsesModel("mock-model", provider=openai),
     "messages": lambda: AnthropicModel("mock-model", provider=anthropic),
 }[wire]()
-agent = Agent(model, instructions="You use the shell.")
+capabilities = []
+if "CONTEXTRENDER_URL" in os.environ:
+    from contextrender.adapters.pydantic_ai import ContextRender, ContextRenderModel
+
+    if wire == "chat":
+        model = ContextRenderModel(model)
+    else:
+        capabilities = [ContextRender()]
+agent = Agent(model, instructions="You use the shell.", capabilities=capabilities)
 
 
 @agent.tool_plain
@@ -26,4 +38,6 @@ def shell(command: str) -> str:
     return subprocess.run(command, shell=True, capture_output=True, text=True, check=False).stdout
 
 
-print(agent.run_sync(task).output)
+result = agent.run_sync(task)
+print(result.all_messages())
+print(result.output)

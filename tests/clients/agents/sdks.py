@@ -10,6 +10,15 @@ KEY = os.environ.get("API_KEY", "sk-one")
 SCHEMA = {"type": "object", "properties": {"command": {"type": "string"}}, "required": ["command"]}
 
 
+def wrapped(client: Any) -> Any:
+    """With our wrapper, where a server of ours is named."""
+    if "CONTEXTRENDER_URL" not in os.environ:
+        return client
+    from contextrender import Client, wrap
+
+    return wrap(client, server=Client())
+
+
 def shell(command: str) -> str:
     return subprocess.run(command, shell=True, capture_output=True, text=True, check=False).stdout
 
@@ -17,7 +26,7 @@ def shell(command: str) -> str:
 def chat(url: str, stream: bool, task: str) -> str:
     from openai import OpenAI
 
-    client = OpenAI(base_url=f"{url}/v1", api_key=KEY, max_retries=0)
+    client = wrapped(OpenAI(base_url=f"{url}/v1", api_key=KEY, max_retries=0))
     tools: Any = [{"type": "function", "function": {"name": "shell", "parameters": SCHEMA}}]
     messages: list[Any] = [{"role": "system", "content": "You use the shell."}, {"role": "user", "content": task}]
     while True:
@@ -38,7 +47,7 @@ def chat(url: str, stream: bool, task: str) -> str:
 def responses(url: str, stream: bool, task: str) -> str:
     from openai import OpenAI
 
-    client = OpenAI(base_url=f"{url}/v1", api_key=KEY, max_retries=0)
+    client = wrapped(OpenAI(base_url=f"{url}/v1", api_key=KEY, max_retries=0))
     tools: Any = [{"type": "function", "name": "shell", "parameters": SCHEMA, "strict": False}]
     items: list[Any] = [{"role": "user", "content": task}]
     while True:
@@ -59,7 +68,7 @@ def responses(url: str, stream: bool, task: str) -> str:
 def messages(url: str, stream: bool, task: str) -> str:
     from anthropic import Anthropic
 
-    client = Anthropic(base_url=url, api_key=KEY, max_retries=0)
+    client = wrapped(Anthropic(base_url=url, api_key=KEY, max_retries=0))
     tools: Any = [{"name": "shell", "input_schema": SCHEMA}]
     history: list[Any] = [{"role": "user", "content": task}]
     while True:
