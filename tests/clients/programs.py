@@ -12,6 +12,7 @@ from tests.clients.install import program
 from tests.clients.model import Json, Step, Use
 
 ADAPTERS = Path(__file__).parents[2] / "adapters"
+HERMES_PLUGIN = ADAPTERS.parent / "py_bridge" / "contextrender" / "adapters" / "hermes_plugin"
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +194,7 @@ class Hermes:
         model = {"provider": "custom", "base_url": f"{self.bench.url}/v1", "api_key": "sk-one", "default": "mock-model"}
         config: Json = {"model": model}
         if self.bench.adapter:
-            shutil.copytree(ADAPTERS / "hermes", home / "plugins" / "contextrender", dirs_exist_ok=True)
+            shutil.copytree(HERMES_PLUGIN, home / "plugins" / "contextrender", dirs_exist_ok=True)
             config["plugins"] = {"enabled": ["contextrender"]}
         (home / "config.yaml").write_text(json.dumps(config))
         env = {"HERMES_HOME": str(home), "OPENAI_API_KEY": "sk-one", **self.bench.adapter_env}

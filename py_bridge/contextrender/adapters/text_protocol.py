@@ -12,13 +12,15 @@ from contextrender.trace import Message
 def rendered_text(context: Context, messages: Sequence[Message], lead: int) -> list[Message]:
     """The messages to send instead of these, each one of those given or a note of ours; never fewer than the lead.
 
-    lead: how many in front are instructions and examples, which are always sent as they are. The last of them, or
-    the first behind them where it is a user's, is the task.
+    lead: how many in front are instructions and examples, which are always sent as they are. Where the last of them is
+    a user's, it is the task, and the render begins with it.
     """
     return or_as_it_is(lambda: _rendered(context, messages, lead), list(messages))
 
 
 def _rendered(context: Context, messages: Sequence[Message], lead: int) -> list[Message]:
+    if lead and messages[lead - 1]["role"] == "user":
+        lead -= 1
     body = list(messages[lead:])
     if not body:
         return list(messages)

@@ -10,6 +10,7 @@ from contextrender.errors import ContextRenderError
 
 COMMANDS = {
     "benchmark": "Run agents with a model in the loop and compare methods: scores, tokens, costs.",
+    "connect": "Set up a client program for the running server, or take it back.",
     "config": "Show the settings in force, and where each came from.",
     "costs": "Show what a session's model calls cost, beside what the full history would have cost.",
     "demo": "Record a run in a small app world, replay it, and show what is kept, omitted and saved.",
