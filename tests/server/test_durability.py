@@ -185,6 +185,26 @@ def test_a_full_disk_is_a_clear_error_and_service_comes_back(tmp_path: Path) -> 
 
 
 @pytest.mark.faults
+def test_a_folder_that_cannot_be_written_is_a_clear_error_and_service_comes_back(tmp_path: Path) -> None:
+    """Root may write anywhere; here it is asked to do without."""
+    data = tmp_path / "data"
+    with served(data) as running, client(running, data) as mine:
+        mine.open_session(key="one").ingest([{"role": "user", "content": "before"}])
+    for path in (tmp_path, data, *data.iterdir()):
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    argv = [str(COMMAND), "serve", "--port", "0", "--data", str(data)]
+    as_anyone = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] if os.getuid() == 0 else []
+    done = subprocess.run([*as_anyone, *argv], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2, done.stderr
+    assert str(data) in done.stderr
+    assert "Traceback" not in done.stderr
+    for path in (tmp_path, data, *data.iterdir()):
+        path.chmod(0o700 if path.is_dir() else 0o600)
+    with served(data) as running, client(running, data) as mine:
+        assert [text_of(message) for message in mine.open_session(key="one").render().messages] == ["before"]
+
+
+@pytest.mark.faults
 def test_a_damaged_file_is_told_at_the_start(tmp_path: Path) -> None:
     data = tmp_path / "data"
     with served(data):
